@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
+import random
 import socket
 import textwrap
+import threading
 import time
 import urllib.request
 from pathlib import Path
@@ -107,8 +110,6 @@ def redis_client(scene, name: str, *words: str, pause_s: float = 0.002, count: i
     links: dict[int, socket.socket] = {}
 
     def ask() -> None:
-        import threading
-
         link = links.get(threading.get_ident()) or links.setdefault(
             threading.get_ident(), socket.create_connection(("127.0.0.1", 6379))
         )
@@ -166,5 +167,30 @@ def web_clients(scene, url: str, *, count: int = 4, pause_s: float = 0.01, name:
     def ask() -> None:
         get(url)
         time.sleep(pause_s)
+
+    scene.fork(name, ask, count=count)
+
+
+def kept_clients(
+    scene,
+    port: int,
+    path: str = "/",
+    *,
+    count: int = 4,
+    pause_s: float = 0.01,
+    name: str = "client",
+    method: str = "GET",
+) -> None:
+    """A process that asks a web server from several threads, each over one connection that it keeps; pauses vary around pause_s."""
+    links: dict[int, http.client.HTTPConnection] = {}
+
+    def ask() -> None:
+        link = links.setdefault(threading.get_ident(), http.client.HTTPConnection("127.0.0.1", port, timeout=60))
+        try:
+            link.request(method, path)
+            link.getresponse().read()
+        except (http.client.HTTPException, OSError):
+            link.close()
+        time.sleep(random.uniform(0.5, 1.5) * pause_s)
 
     scene.fork(name, ask, count=count)

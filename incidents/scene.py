@@ -14,6 +14,7 @@ import ctypes
 import importlib.util
 import os
 import pwd
+import shutil
 import signal
 import socket
 import subprocess
@@ -129,6 +130,14 @@ class Scene:
         for path in (V2 / "blkio").glob("blkio.throttle.*_iops_device"):
             path.write_text(f"{number} {per_second}")
             self.throttled[path] = f"{number} 0"
+
+    def disk(self) -> Path:
+        """Make an empty folder on the disk of the root folder; the scene's own folder is in memory."""
+        path = Path("/var/tmp/scene")
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir()
+        path.chmod(0o777)
+        return path
 
     def wait_port(self, port: int, seconds: float = 40) -> None:
         """Wait until somebody listens on a port of loopback."""

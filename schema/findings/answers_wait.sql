@@ -3,8 +3,9 @@
 --   under way on average; more than half of the time of all its requests was due to one cause other than its own work: another
 --   thread that ran, a CPU that another process had, a block device, the answer of another service, a sleep or a timeout, or a
 --   thread that held what was needed and had nothing to do itself. The cause is found by following each wait to what its waker did meanwhile (blame).
---   Critical from 100 ms on average
--- means: a faster service changes nothing: what it waits for decides. A thread that had nothing to do and still made others wait
+--   Critical from 100 ms on average. A note if an event loop's own timer decides: the poll that it ends names no peer. Such a service
+--   holds answers back until there is news (long polling in RFC 6202, BLPOP of Redis), and nobody was asked in vain
+-- means: a faster service changes nothing: what it waits for decides. Where a timer decides, it may be meant to. A thread that had nothing to do and still made others wait
 --   holds something (a lock, a row of a database, a slot of a pool) until its own client says more
 -- next: perfcase view blame_by_comm: all causes, with the call and the other end of each
 -- next: perfcase view request_summary: what the slowest requests have that the usual ones have not
@@ -30,6 +31,8 @@ WITH threshold AS (
   SELECT t.upid, b.cause, o.upid AS on_upid, b.depth,
     CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device, 'a block device') WHEN b.cause IN ('network', 'no_work', 'timeout') THEN coalesce(d.peer, d.target) END AS on_target,
     CASE WHEN b.cause IN ('running', 'no_work', 'sleep', 'timeout') THEN o.comm END AS on_comm, b.on_call,
+    b.cause = 'timeout' AND d.peer IS NULL AND b.on_call IN ('poll', 'ppoll', 'ppoll_time64', 'select', '_newselect', 'pselect6', 'pselect6_time64',
+      'epoll_wait', 'epoll_pwait', 'epoll_pwait2') AS is_timer,
     b.duration_ns::HUGEINT * b.work_count AS wait_ns, b.duration_ns AS thread_ns
   FROM blame AS b
   JOIN thread AS t USING (utid)
@@ -38,7 +41,7 @@ WITH threshold AS (
   LEFT JOIN block_device AS v ON v.device = b.device
   WHERE b.work = 'request' AND b.cause IN ('running', 'cpu_taken', 'disk', 'network', 'no_work', 'sleep', 'timeout')
 ), cause AS (
-  SELECT upid, cause, CASE WHEN cause <> 'disk' THEN on_upid END AS on_upid, on_target, mode(on_comm ORDER BY on_comm) AS on_comm,
+  SELECT upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END AS on_upid, on_target, mode(on_comm ORDER BY on_comm) AS on_comm,
     mode(on_call ORDER BY on_call) AS on_call, sum(wait_ns) AS wait_ns, sum(thread_ns) AS thread_ns
   FROM due
   -- Who waits in a poll without a question of its own waits for any of its clients.
@@ -47,13 +50,13 @@ WITH threshold AS (
   GROUP BY ALL
 )
 SELECT
-  @severity(s.request_ns_avg >= h.critical_ns, true) AS severity,
+  @severity(s.request_ns_avg >= h.critical_ns AND NOT c.is_timer, NOT c.is_timer) AS severity,
   format('{} ({})', p.name, p.pid) AS subject,
-  format('{} requests took {:.1f} ms on average; {:.1f} % of that time they waited for {}', s.request_count, s.request_ns_avg / 1e6,
+  format('{} requests took {:.1f} ms on average; {:.1f} % of that time they waited {}', s.request_count, s.request_ns_avg / 1e6,
     100 * c.wait_ns / s.total_ns,
-    @due(NULL, c.cause,
+    CASE WHEN c.is_timer THEN format('until a timer of the event loop of {} ({}) was due', q.name, q.pid) ELSE 'for ' || @due(NULL, c.cause,
       CASE WHEN c.cause <> 'network' THEN coalesce('the thread ' || c.on_comm, '') || CASE WHEN c.on_upid IS DISTINCT FROM c.upid OR c.on_comm IS NULL THEN format('{}{} ({})', CASE WHEN c.on_comm IS NULL THEN '' ELSE ' of ' END, q.name, q.pid) ELSE '' END END,
-      c.on_target, c.on_call)) AS message,
+      c.on_target, c.on_call) END) AS message,
   @whole(c.thread_ns) AS cost_ns,
   [CASE c.cause WHEN 'cpu_taken' THEN 'the CPUs' WHEN 'disk' THEN 'disk ' || c.on_target WHEN 'network' THEN 'peer ' || c.on_target
     WHEN 'timeout' THEN 'timeouts of process ' || c.on_upid END] AS about

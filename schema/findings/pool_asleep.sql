@@ -5,7 +5,8 @@
 --   during a request of another thread of the process, which has several requests out at once (an event loop), if 90 % of the
 --   sleep and of the request are the same time and a thread of the process ended the sleep; or a lock with a known holder.
 --   Threads that wait for work (a condition variable, a new connection, the next request of a client) do not count. Critical
---   from 95 %: almost no thread is ever free
+--   from 95 %: almost no thread is ever free. A note if for half of this time or more the peer's event loop had nothing to do until
+--   a timer of its own, or until a request: then the threads wait for news (long polling in RFC 6202, BLPOP of Redis)
 -- means: the pool only waits. More work than it has threads queues up before it, even if the CPUs are idle. Consumers of a
 --   queue on that peer look the same: they wait for work
 -- next: perfcase view thread_census: the threads, their states and where they sleep
@@ -14,11 +15,11 @@
 -- about: the peer or the lock
 -- follows from: delayed_ack, lock_convoy, slow_peer
 -- taught by: Identifying an off-CPU bottleneck
--- source: capture, followed_state, lock_wait_event, process, recorded_span, socket_answer, thread
+-- source: blame, capture, descriptor, followed_state, lock_wait_event, process, recorded_span, socket_answer, thread
 -- evidence: SELECT pid, comm, tid, peer, count(*) AS wait_count, sum(gap_ns) AS waited_ns FROM socket_answer
 --   WHERE is_client AND utid = writer_utid GROUP BY ALL ORDER BY waited_ns DESC, tid, peer
 WITH threshold AS (
-  SELECT 4 AS thread_count, 0.8 AS asleep_ratio, 0.95 AS critical_ratio, 5 AS wait_count, 0.9 AS same_ratio
+  SELECT 4 AS thread_count, 0.8 AS asleep_ratio, 0.95 AS critical_ratio, 5 AS wait_count, 0.9 AS same_ratio, 0.5 AS idle_ratio
 ), turn AS (
   SELECT utid, upid, comm, peer, ts_ns, answer_ts_ns, gap_ns,
     max(answer_ts_ns) OVER (PARTITION BY utid ORDER BY ts_ns, answer_ts_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) > ts_ns AS is_overlapping
@@ -62,6 +63,15 @@ WITH threshold AS (
   CROSS JOIN capture AS c
   CROSS JOIN began AS b
   WHERE t.tid <> t.pid AND t.upid IS NOT NULL
+), idle_peer AS (
+  SELECT m.upid, m.name, sum(b.duration_ns) AS idle_ns
+  FROM blame AS b
+  JOIN member AS m USING (utid)
+  JOIN thread AS o ON o.utid = b.on_utid AND o.upid <> m.upid
+  LEFT JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id
+  WHERE b.work = 'call' AND b.cause IN ('timeout', 'no_work') AND d.peer IS NULL AND b.on_call IN ('poll', 'ppoll', 'ppoll_time64', 'select', '_newselect',
+    'pselect6', 'pselect6_time64', 'epoll_wait', 'epoll_pwait', 'epoll_pwait2')
+  GROUP BY m.upid, m.name
 ), pool AS (
   SELECT upid, pid, name, count(*) AS thread_count, sum(greatest(life_ns, 0)) AS life_ns,
     CASE WHEN min(comm) = max(comm) THEN min(comm) ELSE min(comm) || ', …' END AS comms
@@ -74,12 +84,14 @@ WITH threshold AS (
   GROUP BY m.upid, m.name, w.thing, w.about
 ), found AS (
   SELECT p.upid, p.pid, p.comms, p.thread_count, p.life_ns, a.thing, a.about, a.waiting_count, a.wait_count, a.wait_ns,
-    @ratio(a.wait_ns, p.life_ns) AS asleep_ratio
+    @ratio(a.wait_ns, p.life_ns) AS asleep_ratio, starts_with(a.thing, 'answers from') AND coalesce(i.idle_ns, 0) >= h.idle_ratio * a.wait_ns AS is_consumer
   FROM pool AS p
   JOIN asleep AS a USING (upid, name)
+  LEFT JOIN idle_peer AS i USING (upid, name)
+  CROSS JOIN threshold AS h
 )
 SELECT
-  @severity(f.asleep_ratio >= h.critical_ratio, true) AS severity,
+  @severity(f.asleep_ratio >= h.critical_ratio AND NOT f.is_consumer, NOT f.is_consumer) AS severity,
   format('{} threads of {} ({})', f.comms, p.name, f.pid) AS subject,
   format('{} of {} threads waited for {}: {:.2f} s of their {:.2f} s, {:.1f} %, in {} waits of {:.1f} ms on average',
     f.waiting_count, f.thread_count, f.thing, f.wait_ns / 1e9, f.life_ns / 1e9, 100 * f.asleep_ratio, @whole(f.wait_count),
