@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from perfcase.case.budget import MEMORY
 from perfcase.case import kept, query, sharing, store
+from perfcase.case.budget import MEMORY
 from perfcase.case.scope import Scope
 from perfcase.case.sharing import FINDINGS
 from perfcase.case.window import open_scope, open_window

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from perfcase.case.budget import MEMORY
 from perfcase.case import query, sharing, store
+from perfcase.case.budget import MEMORY
 from perfcase.case.window import move, open_window
 from perfcase.catalogue.views import load_views
 from tests.support.cli import perfcase
