@@ -6,7 +6,7 @@
 -- next: perfcase view cpu_frequency: the clock of each CPU over time, and how it was measured
 -- next: perfcase view machine_config: governor, limits and boost (cpu.frequency.*). kernel_log shows limits by heat and power
 -- taught by: A tale of ten bugs (10)
--- source: cpu_frequency, cpu_summary, machine_config, workload_time
+-- source: cpu_frequency, cpu_summary, machine_config
 -- evidence: SELECT ts_ns, cpu, run_ratio, used_ratio, effective_ghz, base_ghz, method FROM cpu_frequency UNION ALL BY NAME
 --   SELECT try_cast(value AS DOUBLE) / 1e6 AS effective_ghz, key AS method FROM machine_config WHERE key LIKE 'cpu.frequency.%max'
 --   ORDER BY ts_ns, cpu, method
@@ -47,6 +47,6 @@ WITH threshold AS (
   WHERE a.hardware_khz > 0 AND a.allowed_khz <= h.clock_ratio * a.hardware_khz AND u.busy_ratio >= h.busy_ratio
 )
 SELECT @severity(false, s.clock_ratio < h.warning_ratio) AS severity, s.subject, s.message,
-  @whole((1 - s.clock_ratio) * (SELECT run_ns FROM workload_time)) AS cost_ns
+  greatest(0, 1 - s.clock_ratio)::DOUBLE AS of_run_ratio
 FROM slow AS s
 CROSS JOIN threshold AS h

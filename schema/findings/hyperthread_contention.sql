@@ -8,7 +8,7 @@
 -- next: perfcase view pmcarch: instructions per cycle, to compare with a quiet hour. microarchitecture: smt_contention_ratio,
 --   if the CPU counts it
 -- taught by: An unexplained win
--- source: cpu_utilization, machine_config, workload_time
+-- source: cpu_utilization, machine_config
 -- evidence: SELECT ts_ns, cpu, busy_ratio, busy_ns, cpu_ns FROM cpu_utilization WHERE cpu = 'all' ORDER BY ts_ns
 -- judged when: SELECT (SELECT count(*) > 0 FROM machine_config WHERE key IN ('cpu.threads_per_core', 'cpu.smt.active'))
 --   AND (SELECT count(*) > 0 FROM cpu_utilization)
@@ -30,7 +30,7 @@ SELECT
   @severity(false, t.busy_ratio >= h.warning_ratio) AS severity, 'all cores' AS subject,
   format('{} threads a core, and the CPUs were {:.1f} % busy ({:.2f} s of {:.2f} s): siblings ran together {:.1f} % of the time or more',
     p.threads, 100 * t.busy_ratio, t.busy_ns / 1e9, t.cpu_ns / 1e9, 100 * (2 * t.busy_ratio - 1)) AS message,
-  @whole(h.slowed_ratio * (2 * t.busy_ratio - 1) / t.busy_ratio * (SELECT run_ns FROM workload_time)) AS cost_ns
+  (h.slowed_ratio * (2 * t.busy_ratio - 1) / t.busy_ratio)::DOUBLE AS of_run_ratio
 FROM total AS t
 CROSS JOIN topology AS p
 CROSS JOIN threshold AS h

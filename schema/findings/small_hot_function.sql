@@ -8,7 +8,7 @@
 -- next: perfcase view small_hot_functions: callers, paths, and the largest share of one path
 -- next: perfcase view callers: the inverted call tree
 -- taught by: A tale of ten bugs (4)
--- source: frame_label, perf_event, sample, stack_weight, workload_time
+-- source: frame_label, perf_event, sample, stack_weight
 -- evidence: SELECT event, symbol, self_count, self_ratio, caller_count, path_count, top_caller, top_path_ratio FROM small_hot_functions
 --   WHERE event SIMILAR TO '(cpu-cycles|cycles|cpu-clock|task-clock)([:/].*)?'
 -- judged when: SELECT EXISTS (FROM sample JOIN perf_event USING (event_id) JOIN stack_folded USING (stack_id)
@@ -42,7 +42,7 @@ SELECT
   @severity(false, f.busy_ratio >= h.warning_ratio) AS severity, f.symbol AS subject,
   format('{:,} samples, {:.1f} % of the CPU time that was not idle, on {:,} call paths, of which the most frequent has {:.1f} % of it',
     f.samples, 100 * f.busy_ratio, f.paths, 100 * f.path_ratio) AS message,
-  @whole(f.busy_ratio * (SELECT run_ns FROM workload_time)) AS cost_ns
+  least(1.0, f.busy_ratio)::DOUBLE AS of_run_ratio
 FROM hot AS f
 CROSS JOIN threshold AS h
 WHERE f.busy_ratio >= h.busy_ratio AND f.samples >= h.samples AND f.paths >= h.paths AND f.path_ratio < h.path_ratio

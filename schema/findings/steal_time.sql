@@ -8,7 +8,7 @@
 --   which machines
 -- next: perfcase view ready_time: steal time, beside the time that each process waited for a CPU inside
 -- taught by: A tale of ten bugs (9)
--- source: cpu_summary, cpu_utilization, workload_time
+-- source: cpu_summary, cpu_utilization
 -- evidence: SELECT ts_ns, cpu, steal_ns, steal_ratio, busy_ratio FROM cpu_utilization ORDER BY steal_ns DESC, ts_ns, cpu
 -- judged when: SELECT count(steal_ns) > 0 FROM cpu_utilization
 -- not judged: steal time. It needs two snapshots of /proc/stat; perfcase-record takes them by default
@@ -44,7 +44,7 @@ SELECT
     j.steal_ns / 1e9, j.cpu_ns / 1e9, 100 * j.steal_ratio, j.from_ts_ns / 1e9, j.to_ts_ns / 1e9, j.worst_ns / 1e9, 100 * j.worst_ratio)
     AS message,
   -- To this machine, a thread ran while its CPU was stolen.
-  @whole(j.steal_ns / (j.steal_ns + j.busy_ns) * (SELECT run_ns FROM workload_time)) AS cost_ns
+  @ratio(j.steal_ns, j.steal_ns::HUGEINT + j.busy_ns)::DOUBLE AS of_run_ratio
 FROM judged AS j
 CROSS JOIN threshold AS h
 WHERE j.is_steady OR j.is_burst

@@ -11,15 +11,19 @@ SERVICE_B = "[::ffff:127.0.0.1]:18081"
 
 
 def test_the_findings_name_service_b(rows: QueryRows) -> None:
-    first, pool, other = rows("sql", POST, "FROM finding")
-    assert first["finding"] == "answers_wait"
-    assert first["message"].endswith(f"52.3 % of that time they waited for the answer of {SERVICE_B}")
+    peer, answers, pool = rows("sql", POST, "FROM finding")
+    assert peer["finding"] == "slow_peer"
+    assert peer["subject"].endswith(f" to {SERVICE_B}")
+    assert answers["finding"] == "answers_wait"
+    assert answers["message"].endswith(f"52.3 % of that time they waited for data from {SERVICE_B}")
     assert pool["finding"] == "pool_asleep"
     assert pool["message"].startswith(
         f"8 of 8 threads waited for answers from {SERVICE_B}, which vert.x-eventloo reads for them: 23.67 s"
     )
-    assert other["finding"] == "slow_peer"
-    assert other["subject"].endswith(f" to {SERVICE_B}")
+    assert [row["follows_from"] for row in (peer, answers, pool)] in (
+        [None, *["slow_peer"] * 2],
+        ["", *["slow_peer"] * 2],
+    )
     assert rows("sql", GET, "FROM finding") == []
 
 

@@ -16,6 +16,9 @@ SQL = sorted([*(ROOT / "schema" / "views").rglob("*.sql"), *(ROOT / "schema" / "
 ADDED_UP = ROOT / "analyzer" / "python" / "perfcase" / "catalogue" / "histogram.py"
 LARGEST = 9223372036854775807
 
+NO_SOURCE = "proc_command AS (SELECT 1 WHERE false), source AS (SELECT true AS is_timeline, 'trace_dat' AS kind)"
+OF_PERF = NO_SOURCE.replace("trace_dat", "perf_data")
+
 
 def value(expression: str) -> object:
     with duckdb.connect() as connection:
@@ -43,6 +46,9 @@ def value(expression: str) -> object:
         ("@bucket_min(0)", 0), ("@bucket_max(0)", 2), ("@bucket_min(1)", 0), ("@bucket_min(2)", 2), ("@bucket_max(3)", 4),
         ("@bucket_min(4)", 4), ("@bucket_min(1125899906842623)", 562949953421312), (f"@bucket_max({LARGEST})", LARGEST),
         ("@severity(1 > 0, false)", "critical"), ("@severity(false, true)", "warning"), ("@severity(NULL, false)", "note"),
+        ("@due('a', 'disk', 'b', 'sda', 'read')", "sda, by b (in read)"), ("@due('a', 'no_work', 'b', NULL, 'read')", "b, which had nothing to do (in read)"),
+        (f"x FROM (WITH {NO_SOURCE} SELECT @stranger(NULL) AS x)", False), (f"x FROM (WITH {OF_PERF} SELECT @stranger(NULL) AS x)", True),
+        (f"x FROM (WITH {OF_PERF} SELECT @stranger(7) AS x)", False),
         ("@step_ts(0, 10, 4)", 4), ("@step_ts(2, 10, 4)", 20),
         ("@step_interval(0, 10, 4, 95)", 6), ("@step_interval(2, 10, 4, 95)", 10), ("@step_interval(9, 10, 4, 95)", 5),
         ("list(step) FROM (SELECT @cut(5, 31, 10) AS step)", [0, 1, 2, 3]),

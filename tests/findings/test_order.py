@@ -21,10 +21,10 @@ def found(fired: list[Fired], follows: dict[str, str] | None = None) -> list[tup
                 "INSERT INTO finding_rule VALUES ($1, '', '', '', '', $2)", [rule, (follows or {}).get(rule)]
             )
         connection.execute(f"CREATE TABLE fired ({fired_columns()})")
-        connection.execute("CREATE TABLE workload_time AS SELECT 100000 AS total_ns")
+        connection.execute("CREATE TABLE workload_time AS SELECT 1 AS run_ns, 100000 AS total_ns")
         for finding, severity, subject, score, about in fired:
             connection.execute(
-                "INSERT INTO fired VALUES ($1, $2, $3, '', $4, NULL, $5)",
+                "INSERT INTO fired VALUES ($1, $2, $3, '', $4, NULL, NULL, $5)",
                 [finding, severity, subject, score and round(score * 100000), about],
             )
         rows = connection.execute(sorted_findings("fired")).fetchall()
@@ -91,17 +91,18 @@ def test_a_consequence_has_at_most_two_causes_before_it() -> None:
 def test_what_failed_counts_where_it_is_more_than_the_time() -> None:
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE fired ({fired_columns()})")
-        connection.execute("CREATE TABLE workload_time AS SELECT 1000 AS total_ns")
+        connection.execute("CREATE TABLE workload_time AS SELECT 500 AS run_ns, 1000 AS total_ns")
         connection.execute(
             "CREATE TABLE finding_rule AS SELECT 'a' AS finding, '' AS title, '' AS means, '' AS next, '' AS evidence, NULL::VARCHAR AS follows_from"
         )
         connection.execute(
-            "INSERT INTO fired SELECT 'a', 'note', s, '', c, r, NULL FROM (VALUES ('both', 100, 0.2), ('time', 300, 0.2), ('failed', NULL, 0.1),"
-            " ('all', 5000, NULL), ('none', NULL, NULL)) AS v (s, c, r)"
+            "INSERT INTO fired SELECT 'a', 'note', s, '', c, o, r, NULL FROM (VALUES ('both', 100, NULL, 0.2), ('time', 300, NULL, 0.2), ('failed', NULL, NULL, 0.1), ('ran', NULL, 0.9, NULL),"
+            " ('all', 5000, NULL, NULL), ('none', NULL, NULL, NULL)) AS v (s, c, o, r)"
         )
         rows = connection.execute(f"SELECT subject, cost_ns, score FROM ({sorted_findings('fired')})").fetchall()
     assert rows == [
         ("all", 5000, 1.0),
+        ("ran", 450, 0.45),
         ("time", 300, 0.3),
         ("both", 100, 0.2),
         ("failed", None, 0.1),

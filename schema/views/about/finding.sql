@@ -16,9 +16,13 @@ WITH fired AS (
 @fired
 ), scored AS (
   -- greatest() takes NULL for no bound.
-  SELECT f.*, greatest(CASE WHEN f.cost_ns >= w.total_ns THEN 1 ELSE f.cost_ns / w.total_ns END, f.failed_ratio)::DOUBLE AS score
-  FROM fired AS f
-  LEFT JOIN workload_time AS w ON true
+  SELECT f.*,
+    greatest(CASE WHEN f.cost_ns >= f.total_ns THEN 1 ELSE f.cost_ns / f.total_ns END, f.failed_ratio)::DOUBLE AS score
+  FROM (
+    SELECT f.* REPLACE (coalesce(f.cost_ns, @whole(f.of_run_ratio * w.run_ns)) AS cost_ns), w.total_ns
+    FROM fired AS f
+    LEFT JOIN workload_time AS w ON true
+  ) AS f
 ), judged AS MATERIALIZED (
   SELECT finding, subject, message, cost_ns, score, about, row_number() OVER (ORDER BY finding, subject, message) AS number,
     CASE

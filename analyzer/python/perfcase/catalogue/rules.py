@@ -11,10 +11,10 @@
     -- evidence: one SELECT over the views that shows the rows behind it
     -- judged when: one SELECT of a boolean: whether the capture can answer, beyond having rows in the tables (optional)
     -- not judged: what is missing where that is false, and how to record it (with ``judged when``)
-    SELECT severity, subject, message, cost_ns, failed_ratio, about FROM …
+    SELECT severity, subject, message, cost_ns, of_run_ratio, failed_ratio, about FROM …
 
-The SELECT has a row for each thing that the rule fired for. Of the last three it has what it can tell: the time of the workload's
-threads that this cost, the share of what failed, and (with ``about`` in the header) a list of words that are equal where two findings
+The SELECT has a row for each thing that the rule fired for. Of the last four it has what it can tell: the time of the workload's
+threads that this cost, or the share of the time that they ran; the share of what failed; and (with ``about`` in the header) a list of words that are equal where two findings
 are about the same. The views ``finding`` (what fired) and ``finding_coverage``
 (what could be judged) are made of all rules: their files say ``@fired`` and ``@enough`` where the rules go.
 """
@@ -42,7 +42,7 @@ SEVERITIES = ("critical", "warning", "note")
 COLUMNS = {"severity": "VARCHAR", "subject": "VARCHAR", "message": "VARCHAR"}
 """What the SELECT of each rule gives, with the types."""
 
-MORE_COLUMNS = {"cost_ns": "BIGINT", "failed_ratio": "DOUBLE", "about": "VARCHAR[]"}
+MORE_COLUMNS = {"cost_ns": "BIGINT", "of_run_ratio": "DOUBLE", "failed_ratio": "DOUBLE", "about": "VARCHAR[]"}
 """What it gives if it can."""
 
 _ENTRIES = {
