@@ -29,11 +29,16 @@ WITH chosen AS (
 ), change AS (
   -- States of include/net/tcp_states.h: 1 ESTABLISHED, 2 SYN_SENT, 7 CLOSE.
   SELECT ts_ns, utid, oldstate = 7 AND newstate = 2 AS is_begin, hex(CASE family WHEN 10 THEN daddr_v6 ELSE daddr END) AS digits, dport,
-    lead(struct_pack(ts_ns := ts_ns, utid := utid, old := oldstate, new := newstate)) OVER (PARTITION BY skaddr ORDER BY ts_ns) AS next
+    lead(struct_pack(ts_ns := ts_ns, utid := utid, old := oldstate, new := newstate, dport := dport, daddr := daddr, daddr_v6 := daddr_v6))
+      OVER (PARTITION BY skaddr ORDER BY ts_ns) AS following, daddr, daddr_v6
   FROM inet_sock_set_state
   WHERE protocol = 6 AND source_id = (FROM chosen)
 ), begun AS (
-  SELECT * FROM change WHERE is_begin AND utid IS NOT NULL
+  -- Another socket may get the same address in the kernel.
+  SELECT ts_ns, utid, digits, dport, CASE WHEN following.dport = dport AND following.daddr IS NOT DISTINCT FROM daddr
+    AND following.daddr_v6 IS NOT DISTINCT FROM daddr_v6 THEN following END AS next
+  FROM change
+  WHERE is_begin AND utid IS NOT NULL
 ), call AS (
   SELECT utid, ts_ns, exit_ts_ns, name, fd
   FROM syscall
