@@ -258,7 +258,7 @@ WITH call AS (
   LEFT JOIN socket_end AS s ON s.inode = c.inode AND coalesce(c.kind, u.kind, CASE WHEN c.began IS NOT NULL THEN 'socket' END) = 'socket'
   LEFT JOIN socket_end AS other ON other.inode = s.ends.peer_inode
 ), connected AS (
-  -- A snapshot that saw it connected knows its ends, whoever opened the connection.
+  -- A snapshot that saw it connected knows its ends, also of a connection that the other end began.
   SELECT * REPLACE (CASE WHEN is_begun THEN began.local ELSE local END AS local, CASE WHEN is_begun THEN began.peer ELSE peer END AS peer,
     CASE WHEN is_begun THEN CASE began.family WHEN 10 THEN 'TCPv6' ELSE 'TCP' END ELSE label END AS label)
   FROM (SELECT *, kind = 'socket' AND peer IS NULL AND began IS NOT NULL AS is_begun FROM described)

@@ -58,7 +58,7 @@ impl History {
         let mut local = ends.and_then(|ends| ends.local.as_deref());
         let mut peer = ends.and_then(|ends| ends.peer.as_deref()).or(other.and_then(|other| other.local.as_deref()));
         let mut label = ends.and_then(|ends| socket_label(ends, known.inode, local, peer));
-        // A snapshot that saw it connected knows its ends, whoever opened the connection.
+        // A snapshot that saw it connected knows its ends, also of a connection that the other end began.
         let began = known
             .connect
             .filter(|_| is_socket && peer.is_none())
