@@ -2,11 +2,12 @@
 -- condition: 3 calls or more found no descriptor, disk space, quota, memory, local port or process left, or the device failed
 --   (EMFILE, ENFILE, ENOSPC, EDQUOT, EIO; ENOMEM of mmap, brk, mremap, fork and exec; EADDRNOTAVAIL of connect and bind; EAGAIN of fork);
 --   or more than half of its connects, 10 or more, were refused or found no way (a name with two addresses is tried twice, so that half
---   is usual; TCP connections count by what the kernel says became of them, where that was recorded, also if connect did not wait; a
---   connection that failed before the first one to the same end was made, or over IPv6 where the same port was reached over IPv4, makes
---   only a note); or a tenth of its reads or writes on connections, 10 or more, met a connection that was reset or closed; or nine in ten
+--   is usual); or a tenth of its reads or writes on connections, 10 or more, met a connection that was reset or closed; or nine in ten
 --   of its calls of one kind, 10 or more, were not permitted (EACCES). Critical where half of these calls failed because something was used up,
---   or nine in ten of the connects failed. What these errors say is in the manual page of each call
+--   or nine in ten of the connects failed. TCP connections count by what the kernel says became of them, where that was recorded: also those
+--   whose connect did not wait (EINPROGRESS), and those that the process gave up. What failed before the first connection to the same end
+--   was made (a start), or over IPv6 where the same port was reached over IPv4, makes a note at most. What these errors say is in the
+--   manual page of each call
 -- means: the work that needed the call was not done, or was done again. A program that swallows the error says nothing in its log
 -- next: perfcase view connection: each end that was connected to, how many connections failed, and when
 -- next: perfcase view syscall_error: each error with the descriptor, the peer, and when it began
