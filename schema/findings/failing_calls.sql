@@ -4,16 +4,23 @@
 --   or more than half of its connects, 10 or more, were refused or found no way (a name with two addresses is tried twice, so that half
 --   is usual); or a tenth of its reads or writes on connections, 10 or more, met a connection that was reset or closed; or nine in ten
 --   of its calls of one kind, 10 or more, were not permitted (EACCES). Critical where half of these calls failed because something was used up,
---   or nine in ten of the connects failed. What these errors say is in the manual page of each call
+--   or nine in ten of the connects failed. TCP connections count by what the kernel says became of them, where that was recorded: also those
+--   whose connect did not wait (EINPROGRESS), and those that the process gave up. What failed before the first connection to the same end
+--   was made (a start), or over IPv6 where the same port was reached over IPv4, makes a note at most. What these errors say is in the
+--   manual page of each call
 -- means: the work that needed the call was not done, or was done again. A program that swallows the error says nothing in its log
+-- next: perfcase view connection: each end that was connected to, how many connections failed, and when
 -- next: perfcase view syscall_error: each error with the descriptor, the peer, and when it began
 -- next: perfcase view syscall_log: the calls before the first one
 -- about: what the process has too little of
 -- follows from: fd_leak, thread_leak
 -- taught by: A tale of ten bugs (3)
--- source: syscall_error, workload_thread
+-- source: syscall_error, connection, workload_thread
 -- evidence: SELECT process, pid, name, errno_name, target, peer, error_count, call_count, error_ratio, first_ts_ns FROM syscall_error
---   WHERE errno_name NOT IN ('EAGAIN', 'EINTR', 'ENOENT', 'EINPROGRESS') ORDER BY error_count DESC
+--   WHERE errno_name NOT IN ('EAGAIN', 'EINTR', 'ENOENT', 'EINPROGRESS')
+--   UNION ALL SELECT process, pid, 'connect', NULL, NULL, peer_address || ' port ' || peer_port, failed_count + given_up_count, connection_count,
+--   (failed_count + given_up_count) / connection_count, first_failed_ts_ns FROM connection WHERE failed_count + given_up_count > 0
+--   ORDER BY error_count DESC
 WITH threshold AS (
   SELECT 3 AS wanting_count, 0.5 AS wanting_critical, 10 AS error_count, 0.5 AS connect_ratio, 0.9 AS connect_critical, 0.1 AS reset_ratio,
     0.9 AS denied_ratio
@@ -37,8 +44,30 @@ WITH threshold AS (
   FROM sorted
   WHERE class IS NOT NULL
   GROUP BY upid, pid, process, name, class
+), attempt AS (
+  SELECT c.*, failed_count + given_up_count AS error_count, format(CASE WHEN contains(peer_address, ':') THEN '[{}]:{}' ELSE '{}:{}' END,
+      peer_address, peer_port) AS peer,
+    -- It waited until the other end was ready, or it tried the addresses of a name one after the other.
+    coalesce(last_failed_ts_ns < first_connected_ts_ns, false) OR contains(peer_address, ':') AND bool_or(connected_count > 0
+      AND peer_address NOT LIKE '%:%') OVER (PARTITION BY upid, pid, process, peer_port) AS is_expected
+  FROM connection AS c
+  WHERE upid IN (SELECT upid FROM workload_thread)
+), connected AS (
+  SELECT upid, pid, process, 'connect' AS name, 'connection' AS class, sum(error_count) AS error_count, sum(connection_count) AS call_count,
+    sum(error_count) FILTER (NOT is_expected) AS unexpected_count, min(first_failed_ts_ns) AS first_ns,
+    arg_max(peer, (error_count, peer)) AS about, count(*) AS peer_count, arg_max(failed_avg_ns, (error_count, peer)) AS failed_ns
+  FROM attempt
+  GROUP BY upid, pid, process
+), failing AS (
+  SELECT c.*, @ratio(c.unexpected_count, c.call_count - c.error_count + c.unexpected_count) AS judged_ratio,
+    coalesce(c.unexpected_count >= h.error_count AND judged_ratio > h.connect_ratio, false) AS is_enough
+  FROM connected AS c
+  CROSS JOIN threshold AS h
+  WHERE c.error_count >= h.error_count AND c.error_count / c.call_count > h.connect_ratio
 ), judged AS (
   SELECT t.*, t.error_count / t.call_count AS error_ratio FROM totalled AS t
+  -- What is known of the connections says more.
+  WHERE t.class <> 'connect' OR NOT EXISTS (FROM failing AS f WHERE f.upid = t.upid AND f.error_count >= t.error_count)
 )
 SELECT
   @severity(CASE j.class WHEN 'wanting' THEN j.error_ratio >= h.wanting_critical WHEN 'connect' THEN j.error_ratio >= h.connect_critical ELSE false END, true) AS severity,
@@ -73,3 +102,14 @@ WHERE CASE j.class
     WHEN 'reset' THEN j.error_count >= h.error_count AND j.error_ratio >= h.reset_ratio
     ELSE j.error_count >= h.error_count AND j.error_ratio >= h.denied_ratio
   END
+UNION ALL
+SELECT
+  @severity(f.is_enough AND f.judged_ratio >= h.connect_critical, f.is_enough) AS severity,
+  format('{} ({})', coalesce(f.process, '?'), coalesce(f.pid::VARCHAR, '?')) AS subject,
+  format('{} of {} connections{} failed ({:.1f} %), the first at {:.2f} s{}, after {:.2f} ms on average{}', @whole(f.error_count), @whole(f.call_count),
+    CASE WHEN f.peer_count = 1 THEN ' to ' || f.about ELSE '' END, 100 * f.error_count / f.call_count, f.first_ns / 1e9,
+    CASE WHEN f.peer_count = 1 THEN '' ELSE ', most often to ' || f.about END, f.failed_ns / 1e6,
+    CASE WHEN f.is_enough THEN '' ELSE '; most of them before the other end was ready, or over IPv6 where IPv4 worked' END) AS message,
+  least(1, f.error_count / f.call_count)::DOUBLE AS score
+FROM failing AS f
+CROSS JOIN threshold AS h

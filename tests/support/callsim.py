@@ -125,6 +125,16 @@ class Simulation:
         if self.chance.random() > 0.01:
             self.record.enter(self.tick(), thread.of.pid, thread.tid, number, args)
         thread.call = (name, number, effect)
+        self.change_state(thread, name == "connect")
+
+    def change_state(self, thread: Thread, is_begin: bool) -> None:
+        """Begin a connection, or change the state of one of a few sockets; now and then what nobody expects."""
+        if self.chance.random() < (0.2 if is_begin else 0.97):
+            return
+        skaddr, family = self.chance.randrange(4), self.chance.choice((2, 10))
+        states = (7, 2) if is_begin else self.chance.choice(((2, 1), (2, 7), (1, 4), (7, 2), (7, 10)))
+        ports = self.chance.choice((0, 40000 + skaddr)), 80 + self.chance.randrange(2)
+        self.record.state(self.tick(), thread.of.pid, thread.tid, skaddr, states, ports, family)
 
     def leave(self, thread: Thread) -> None:
         """Let a thread return."""
@@ -255,6 +265,12 @@ class Simulation:
         """Return a call that uses a descriptor, as a rule."""
         name, fd = self.chance.choice(USES), self.some_fd(proc)
         sockets = [each for each, (file, _) in proc.fds.items() if file.target.startswith("socket")]
+        if sockets and self.chance.random() < 0.1:
+            return (
+                "connect",
+                [self.chance.choice(sockets), 0x7F0000001000, 16],
+                lambda: self.chance.choice((0, -111, -115)),
+            )
         if sockets and self.chance.random() < self.socket_ratio:
             name, fd = self.chance.choice(TALK), self.chance.choice(sockets)
         ret = self.chance.choice((0, 1, 8, 100))

@@ -18,8 +18,9 @@ INPUTS = {"syscall", "proc_fd"}
 
 @cache
 def rules(name: str) -> str:
-    """The query of that name."""
-    return expand((SQL / f"{name}.sql").read_text(encoding="utf-8"), name)
+    """The query of that name. ``@begun`` in it is the query that two of them have in common."""
+    text = (SQL / f"{name}.sql").read_text(encoding="utf-8")
+    return expand(text.replace("@begun", f"(\n{rules('begun')})") if "@begun" in text else text, name)
 
 
 def fill(connection: duckdb.DuckDBPyConnection) -> None:

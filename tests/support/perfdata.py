@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ENTER, EXIT, SWITCH, WAKING = 101, 102, 103, 104
+ENTER, EXIT, SWITCH, WAKING, STATE = 101, 102, 103, 104, 105
 """The numbers of the events, which are also the keys of their samples."""
 _TASK = "\tfield:char {0}comm[16];\toffset:{1};\tsize:16;\tsigned:0;\n\tfield:pid_t {0}pid;\toffset:{2};\tsize:4;\tsigned:1;\n"
 FORMATS = {
@@ -30,6 +30,21 @@ FORMATS = {
         WAKING,
         _TASK.format("", 8, 24)
         + "\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n",
+    ),
+    ("sock", "inet_sock_set_state"): (
+        STATE,
+        "\tfield:const void * skaddr;\toffset:8;\tsize:8;\tsigned:0;\n"
+        + "".join(
+            f"\tfield:int {name}state;\toffset:{at};\tsize:4;\tsigned:1;\n" for name, at in (("old", 16), ("new", 20))
+        )
+        + "".join(
+            f"\tfield:__u16 {name};\toffset:{24 + 2 * n};\tsize:2;\tsigned:0;\n"
+            for n, name in enumerate(("sport", "dport", "family", "protocol"))
+        )
+        + "".join(
+            f"\tfield:__u8 {name}[{size}];\toffset:{at};\tsize:{size};\tsigned:0;\n"
+            for name, at, size in (("saddr", 32, 4), ("daddr", 36, 4), ("saddr_v6", 40, 16), ("daddr_v6", 56, 16))
+        ),
     ),
 }
 COMMON = (
@@ -68,6 +83,14 @@ class Recording:
     def waking(self, ns: int, cpu: int, waker: int, woken: int) -> None:
         """Add a wakeup of a thread."""
         self._sample(ns, waker, waker, WAKING, struct.pack("<16siii", b"woken", woken, 120, cpu), cpu)
+
+    def state(
+        self, ns: int, pid: int, tid: int, skaddr: int, states: tuple[int, int], ports: tuple[int, int], family: int = 2
+    ) -> None:
+        """Add a change of the state of a TCP socket on 127.0.0.1 or ::1; ``ports``: its own and the other end's."""
+        v4, v6 = b"\x7f\0\0\1", bytes(15) + b"\1"
+        body = struct.pack("<Qii4H", skaddr, *states, *ports, family, 6) + v4 * 2 + v6 * 2
+        self._sample(ns, pid, tid, STATE, body)
 
     def fork(self, ns: int, pid: int, tid: int, parent_pid: int, parent_tid: int) -> None:
         """Add the creation of a process, or of a thread where ``pid`` is its creator's."""

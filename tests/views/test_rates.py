@@ -156,6 +156,7 @@ RECORDED_S = {
     # Views of other sources than their group.
     "allocation_by_stack": 2.4,  # samples and system calls: while both were on
     "blame_by_comm": 2.5,  # requests and questions are those of the system calls
+    "connection": 2.5,  # system calls tell who ended a connection
     "disk_summary": 2.85,  # of /proc/diskstats
     "working_set": 2.5,
 }  # fmt: skip

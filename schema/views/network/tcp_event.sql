@@ -26,29 +26,8 @@ WITH event AS (
 ), chosen AS (
   SELECT event, source_id FROM event GROUP BY event, source_id
   QUALIFY row_number() OVER (PARTITION BY event ORDER BY count(*) DESC, source_id) = 1
-), address AS (
-  SELECT digits,
-    array_to_string(list_transform(
-      [1, 3, 5, 7], lambda i: ('0x' || substr(CASE len(digits) WHEN 8 THEN digits ELSE digits[25:] END, i, 2))::INTEGER), '.') AS short,
-    array_to_string(list_transform(
-      [1, 5, 9, 13, 17, 21, 25, 29], lambda i: coalesce(nullif(ltrim(lower(substr(digits, i, 4)), '0'), ''), '0')), ':') AS long
-  FROM (SELECT DISTINCT unnest([local, peer]) AS digits FROM event)
-  WHERE len(digits) IN (8, 32)
 ), named AS (
-  -- The longest run of zeros is left out, the first of several (RFC 5952).
-  SELECT digits, CASE
-      WHEN len(digits) = 8 THEN short
-      WHEN starts_with(long, '0:0:0:0:0:ffff:') THEN '::ffff:' || short
-      WHEN long = '0:0:0:0:0:0:0:0' THEN '::'
-      WHEN regexp_matches(long, '(^|:)0(:0){6}(:|$)') THEN regexp_replace(long, '(^|:)0(:0){6}(:|$)', '::')
-      WHEN regexp_matches(long, '(^|:)0(:0){5}(:|$)') THEN regexp_replace(long, '(^|:)0(:0){5}(:|$)', '::')
-      WHEN regexp_matches(long, '(^|:)0(:0){4}(:|$)') THEN regexp_replace(long, '(^|:)0(:0){4}(:|$)', '::')
-      WHEN regexp_matches(long, '(^|:)0(:0){3}(:|$)') THEN regexp_replace(long, '(^|:)0(:0){3}(:|$)', '::')
-      WHEN regexp_matches(long, '(^|:)0(:0){2}(:|$)') THEN regexp_replace(long, '(^|:)0(:0){2}(:|$)', '::')
-      WHEN regexp_matches(long, '(^|:)0:0(:|$)') THEN regexp_replace(long, '(^|:)0:0(:|$)', '::')
-      ELSE long
-    END AS text
-  FROM address
+  SELECT digits, @address(digits) AS text FROM (SELECT DISTINCT unnest([local, peer]) AS digits FROM event)
 )
 SELECT
   e.ts_ns, e.event, l.text AS local_address, e.local_port, p.text AS peer_address, e.peer_port, e.rtt_ns,

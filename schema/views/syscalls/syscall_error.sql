@@ -2,7 +2,7 @@
 -- grain: a process, a system call, an error, and what the descriptor was (of calls with a descriptor)
 -- source: syscall, descriptor, thread, process, recorder_thread
 -- caveat: many errors are no fault: a file that a program looks for in several places (ENOENT), a call that would wait (EAGAIN), one that a signal interrupted (EINTR)
--- caveat: a connect that does not wait (EINPROGRESS) says its error later, by getsockopt, whose answer is not recorded
+-- caveat: a connect that does not wait (EINPROGRESS) says its error later, by getsockopt, whose answer is not recorded; the view connection has it, of TCP
 -- diff by: process, name, errno_name
 -- diff sum: error_count
 -- diff weight: 0.7

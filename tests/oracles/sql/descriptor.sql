@@ -198,7 +198,7 @@ WITH call AS (
     'getsockname', 'getpeername', 'send', 'sendto', 'sendmsg', 'sendmmsg', 'recv', 'recvfrom', 'recvmsg', 'recvmmsg',
     'shutdown', 'setsockopt', 'getsockopt')
   GROUP BY c.upid, c.fd, e.ts_ns
-), told AS (
+), told_alone AS (
   SELECT upid, fd, ts_ns, end_ts_ns, end_known_from, opened_by, kind, target, inode, 'snapshot' AS known_from,
     NULL AS origin_upid, NULL AS origin_fd, NULL AS origin_ts_ns
   FROM run
@@ -212,14 +212,23 @@ WITH call AS (
   LEFT JOIN process AS p ON p.upid = e.upid AND e.ts_ns = -4611686018427387904
   WHERE e.closed_by IS NULL AND e.end_ts_ns IS DISTINCT FROM e.ts_ns
     AND NOT EXISTS (SELECT 1 FROM run AS r WHERE r.upid = e.upid AND r.fd = e.fd AND r.epoch_ts_ns = e.ts_ns)
+), marked AS (
+  -- The last connection that began on it.
+  SELECT b.upid, b.fd, t.ts_ns, arg_max(struct_pack(family := b.family, local := b.local, peer := b.peer), b.ts_ns) AS began
+  FROM @begun AS b
+  ASOF JOIN told_alone AS t ON t.upid = b.upid AND t.fd = b.fd AND b.ts_ns >= t.ts_ns
+  WHERE coalesce(b.ts_ns < t.end_ts_ns, true)
+  GROUP BY b.upid, b.fd, t.ts_ns
+), told AS (
+  SELECT * FROM told_alone LEFT JOIN marked USING (upid, fd, ts_ns)
 ), copied AS (
   SELECT t.upid, t.fd, t.ts_ns, t.end_ts_ns, t.end_known_from, t.opened_by, coalesce(t.kind, o.kind) AS kind,
     coalesce(t.target, o.target) AS target, coalesce(t.inode, o.inode) AS inode, coalesce(t.known_from, o.known_from) AS known_from,
-    o.origin_upid, o.origin_fd, o.origin_ts_ns
+    coalesce(t.began, o.began) AS began, o.origin_upid, o.origin_fd, o.origin_ts_ns
   FROM told AS t
   ASOF LEFT JOIN told AS o ON o.upid = t.origin_upid AND o.fd = t.origin_fd AND t.origin_ts_ns >= o.ts_ns
 ), copied_twice AS (
-  SELECT t.* EXCLUDE (kind, target, inode, known_from), coalesce(t.kind, o.kind) AS kind, coalesce(t.target, o.target) AS target,
+  SELECT t.* EXCLUDE (kind, target, inode, known_from, began), coalesce(t.began, o.began) AS began, coalesce(t.kind, o.kind) AS kind, coalesce(t.target, o.target) AS target,
     coalesce(t.inode, o.inode) AS inode, coalesce(t.known_from, o.known_from) AS known_from
   FROM copied AS t
   ASOF LEFT JOIN copied AS o ON o.upid = t.origin_upid AND o.fd = t.origin_fd AND t.origin_ts_ns >= o.ts_ns
@@ -240,13 +249,19 @@ WITH call AS (
   GROUP BY inode
 ), described AS (
   SELECT
-    c.upid, c.fd, c.ts_ns, c.end_ts_ns, c.end_known_from, coalesce(c.kind, u.kind) AS kind, c.target, c.inode, s.ends.local AS local,
-    coalesce(s.ends.peer, other.ends.local) AS peer, s.ends.peer_inode AS peer_inode, s.ends.label AS label,
-    c.opened_by, coalesce(c.known_from, CASE WHEN u.kind IS NOT NULL THEN 'use' END) AS known_from
+    c.upid, c.fd, c.ts_ns, c.end_ts_ns, c.end_known_from, coalesce(c.kind, u.kind, CASE WHEN c.began IS NOT NULL THEN 'socket' END) AS kind,
+    c.target, c.inode, s.ends.local AS local, coalesce(s.ends.peer, other.ends.local) AS peer, s.ends.peer_inode AS peer_inode,
+    s.ends.label AS label, c.began, c.opened_by,
+    coalesce(c.known_from, CASE WHEN u.kind IS NOT NULL OR c.began IS NOT NULL THEN 'use' END) AS known_from
   FROM copied_twice AS c
   LEFT JOIN used AS u ON u.upid = c.upid AND u.fd = c.fd AND u.ts_ns = c.ts_ns
-  LEFT JOIN socket_end AS s ON s.inode = c.inode AND coalesce(c.kind, u.kind) = 'socket'
+  LEFT JOIN socket_end AS s ON s.inode = c.inode AND coalesce(c.kind, u.kind, CASE WHEN c.began IS NOT NULL THEN 'socket' END) = 'socket'
   LEFT JOIN socket_end AS other ON other.inode = s.ends.peer_inode
+), connected AS (
+  -- A snapshot that saw it connected knows its ends, also of a connection that the other end began.
+  SELECT * REPLACE (CASE WHEN is_begun THEN began.local ELSE local END AS local, CASE WHEN is_begun THEN began.peer ELSE peer END AS peer,
+    CASE WHEN is_begun THEN CASE began.family WHEN 10 THEN 'TCPv6' ELSE 'TCP' END ELSE label END AS label)
+  FROM (SELECT *, kind = 'socket' AND peer IS NULL AND began IS NOT NULL AS is_begun FROM described)
 )
 SELECT
   d.upid, p.pid, d.fd,
@@ -263,6 +278,6 @@ SELECT
   END AS label,
   d.opened_by, d.known_from,
   CASE WHEN d.end_ts_ns IS NOT NULL THEN d.end_known_from WHEN p.end_ts_ns IS NOT NULL THEN 'exit' END AS end_known_from
-FROM described AS d
+FROM connected AS d
 JOIN process AS p ON p.upid = d.upid
 ORDER BY d.upid, d.fd, d.ts_ns

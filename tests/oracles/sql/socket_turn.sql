@@ -33,12 +33,14 @@ WITH call AS (
   )
 ), sign AS (
   -- What tells of a descriptor later: a snapshot, and a connect.
-  SELECT upid, fd, ts_ns, inode, kind = 'socket' AS is_socket, false AS is_connect FROM proc_fd
+  SELECT upid, fd, ts_ns, inode, kind = 'socket' AS is_socket, false AS is_connect, NULL AS began FROM proc_fd
   UNION ALL
-  SELECT upid, fd, ts_ns, NULL, true, true FROM event WHERE name = 'connect' AND fd IS NOT NULL
+  SELECT upid, fd, ts_ns, NULL, true, true, NULL FROM event WHERE name = 'connect' AND fd IS NOT NULL
+  UNION ALL
+  SELECT upid, fd, ts_ns, NULL, false, false, struct_pack(family := family, local := local, peer := peer) FROM @begun
 ), told AS (
   SELECT s.upid, s.fd, b.since_ts_ns, arg_max(s.inode, s.ts_ns) FILTER (s.is_socket) AS inode, bool_or(s.is_socket) AS is_socket,
-    bool_or(s.is_connect) AS is_connect
+    bool_or(s.is_connect) AS is_connect, arg_max(s.began, s.ts_ns) FILTER (s.began IS NOT NULL) AS began
   FROM sign AS s
   ASOF JOIN born AS b ON b.upid = s.upid AND b.fd = s.fd AND s.ts_ns >= b.since_ts_ns
   GROUP BY s.upid, s.fd, b.since_ts_ns
@@ -52,11 +54,15 @@ WITH call AS (
 ), listener AS (
   SELECT DISTINCT local_port FROM proc_socket WHERE state = 'LISTEN' AND local_port > 0
 ), socket_end AS (
-  SELECT b.upid, b.fd, b.since_ts_ns, coalesce(a.ends.family, b.family) AS family,
-    CASE WHEN a.ends.family = 'unix' THEN nullif(a.ends.local_address, '')
+  SELECT b.upid, b.fd, b.since_ts_ns,
+    t.began IS NOT NULL AND a.ends.family IS DISTINCT FROM 'unix' AND coalesce(a.ends.peer_port, 0) = 0 AS is_begun,
+    CASE WHEN is_begun THEN CASE t.began.family WHEN 10 THEN 'inet6' ELSE 'inet' END ELSE coalesce(a.ends.family, b.family) END AS family,
+    CASE WHEN is_begun THEN t.began.local
+      WHEN a.ends.family = 'unix' THEN nullif(a.ends.local_address, '')
       WHEN contains(a.ends.local_address, ':') THEN '[' || a.ends.local_address || ']:' || a.ends.local_port
       ELSE a.ends.local_address || ':' || a.ends.local_port END AS local,
-    CASE WHEN a.ends.family = 'unix' THEN nullif(other.ends.local_address, '')
+    CASE WHEN is_begun THEN t.began.peer
+      WHEN a.ends.family = 'unix' THEN nullif(other.ends.local_address, '')
       WHEN coalesce(a.ends.peer_port, 0) = 0 THEN NULL
       WHEN contains(a.ends.peer_address, ':') THEN '[' || a.ends.peer_address || ']:' || a.ends.peer_port
       ELSE a.ends.peer_address || ':' || a.ends.peer_port END AS peer,

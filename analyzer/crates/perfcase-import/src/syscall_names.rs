@@ -40,9 +40,11 @@ pub struct Call {
     /// What it does to descriptors.
     pub fd_role: FdRole,
     fd: u8,
+    /// It is connect.
+    pub is_connect: bool,
 }
 
-const NO_CALL: Call = Call { name: "", fd_role: FdRole::User, fd: NO_FD };
+const NO_CALL: Call = Call { name: "", fd_role: FdRole::User, fd: NO_FD, is_connect: false };
 
 impl Call {
     /// The index of the argument that is the first descriptor.
@@ -101,7 +103,7 @@ impl Abi {
                 _ if form.and_then(|form| form.result) == Some("f") => FdRole::Maker,
                 _ => FdRole::User,
             };
-            let call = Call { name, fd_role, fd };
+            let call = Call { name, fd_role, fd, is_connect: name == "connect" };
             if number >= 1024 {
                 abi.odd.insert(number as i64, call);
                 continue;

@@ -2,12 +2,17 @@
 
 use super::{NO_TIME, Session, SourceId, Utid};
 use crate::model::Record;
+use crate::timeline::descriptors::StateChange;
 use crate::timeline::{BlockEvent, BlockStep, Context, Entry, Return, Switch, WakeKind, Wakeup};
-use crate::tracepoint::hooks::{BlockFields, COMM_MAX, Hook, Side, TextField, pid_of, read_args, text};
+use crate::tracepoint::hooks::{BlockFields, COMM_MAX, Hook, Side, SocketFields, TextField, pid_of, read_args, text};
 use crate::tracepoint::plan::IntField;
 
 /// perf's cpu mode of the kernel (PERF_RECORD_MISC_KERNEL).
 const KERNEL_MODE: u8 = 1;
+/// The protocol TCP, and the families of sockets.
+const TCP: i64 = 6;
+const AF_INET: i64 = 2;
+const AF_INET6: i64 = 10;
 
 impl Session {
     /// Hands a record to the timelines. Gives the thread of the event's row.
@@ -90,6 +95,7 @@ impl Session {
                 }
             }
             Hook::Block { step, ref fields } => self.on_block(source, record, utid, step, fields),
+            Hook::SocketState(ref fields) => self.on_socket_state(source, record, utid, fields),
             Hook::None | Hook::Switch { .. } | Hook::Call { .. } => {}
         }
         utid
@@ -169,6 +175,22 @@ impl Session {
         let waker = waker.map(|waker| (waker, self.model.threads.name_of(waker)));
         let wakeup = Wakeup { clock_ns, kind, woken, woken_name, waker, cpu: record.cpu, stack: record.stack, context };
         self.timelines.of(source).sched.wakeup(wakeup);
+    }
+
+    fn on_socket_state(&mut self, source: SourceId, record: &Record<'_>, utid: Option<Utid>, fields: &SocketFields) {
+        let read = |field: IntField| field.read(record.payload);
+        let is_v6 = match (read(fields.protocol), read(fields.family)) {
+            (Some(TCP), Some(AF_INET)) => false,
+            (Some(TCP), Some(AF_INET6)) => true,
+            _ => return,
+        };
+        let states = read(fields.old).zip(read(fields.new)).zip(read(fields.skaddr));
+        let (Some(((old, new), skaddr)), Some([local, peer])) = (states, fields.ends(record.payload, is_v6)) else {
+            return;
+        };
+        let (clock_ns, skaddr) = (record.clock_ns, skaddr as u64);
+        let change = StateChange { source, clock_ns, utid, skaddr, old, new, is_v6, local, peer };
+        self.timelines.descriptors.see_state(&change);
     }
 
     fn on_block(

@@ -1,6 +1,8 @@
 //! Tracepoints that say more than their own row: which thread runs, which thread wakes which, and which calls and
 //! requests are under way.
 
+use std::net::{IpAddr, SocketAddr};
+
 use perfcase_decode::format::state_bits::OldBits;
 use perfcase_decode::format::{EventFormat, FieldKind};
 
@@ -73,6 +75,8 @@ pub(crate) enum Hook {
         step: BlockStep,
         fields: BlockFields,
     },
+    /// A socket got another state.
+    SocketState(SocketFields),
     /// The function tracer: the function that was called, and the return address in its caller.
     Call {
         function: IntField,
@@ -95,6 +99,45 @@ pub(crate) struct BlockFields {
     pub(crate) error: Option<IntField>,
     pub(crate) rwbs: TextField,
     pub(crate) comm: Option<TextField>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SocketFields {
+    pub(crate) skaddr: IntField,
+    pub(crate) old: IntField,
+    pub(crate) new: IntField,
+    pub(crate) family: IntField,
+    pub(crate) protocol: IntField,
+    /// The own end and the peer's: port, IPv4 address, IPv6 address.
+    pub(crate) ends: [(IntField, BytesField, BytesField); 2],
+}
+
+/// An array of `N` bytes begins here in a payload.
+pub(crate) type BytesField = usize;
+
+fn bytes_field(format: &EventFormat, name: &str, size: u32) -> Option<BytesField> {
+    let field = format.fields.iter().find(|field| field.name == name)?;
+    (matches!(field.kind, FieldKind::Bytes) && field.size == size).then_some(field.offset as usize)
+}
+
+/// Reads an address.
+fn address<const N: usize>(payload: &[u8], at: BytesField) -> Option<IpAddr>
+where
+    IpAddr: From<[u8; N]>,
+{
+    let bytes: [u8; N] = payload.get(at..at + N)?.try_into().ok()?;
+    Some(IpAddr::from(bytes))
+}
+
+impl SocketFields {
+    /// Reads both ends of a socket; an IPv6 socket has IPv6 addresses, also of an IPv4 peer.
+    pub(crate) fn ends(&self, payload: &[u8], is_v6: bool) -> Option<[SocketAddr; 2]> {
+        let end = |(port, v4, v6): (IntField, BytesField, BytesField)| {
+            let ip = if is_v6 { address::<16>(payload, v6)? } else { address::<4>(payload, v4)? };
+            Some(SocketAddr::new(ip, u16::try_from(port.read(payload)?).ok()?))
+        };
+        Some([end(self.ends[0])?, end(self.ends[1])?])
+    }
 }
 
 fn text_field(format: &EventFormat, name: &str) -> Option<TextField> {
@@ -191,6 +234,19 @@ impl Hook {
                 Hook::SysEnter { number, args: typed_args(format, is_big_endian), is_typed: true }
             }
             ("ftrace", "function") => Hook::Call { function: int("ip")?, caller: int("parent_ip")? },
+            ("sock", "inet_sock_set_state") => {
+                let end = |port: &str, v4: &str, v6: &str| {
+                    Some((int(port)?, bytes_field(format, v4, 4)?, bytes_field(format, v6, 16)?))
+                };
+                Hook::SocketState(SocketFields {
+                    skaddr: int("skaddr")?,
+                    old: int("oldstate")?,
+                    new: int("newstate")?,
+                    family: int("family")?,
+                    protocol: int("protocol")?,
+                    ends: [end("sport", "saddr", "saddr_v6")?, end("dport", "daddr", "daddr_v6")?],
+                })
+            }
             ("block", name) => {
                 let step = match name {
                     "block_rq_insert" => BlockStep::Queued,

@@ -205,7 +205,7 @@ impl Fact {
             deed: Deed::Use,
             close_on_exec: None,
             use_kind: UseKind::of(call.of.name),
-            is_connect: call.of.name == "connect",
+            is_connect: call.of.is_connect,
         };
         fact.deed = fact.read(call);
         (fd >= 0 || fact.deed != Deed::Use).then_some(fact)

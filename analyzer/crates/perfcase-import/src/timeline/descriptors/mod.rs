@@ -4,6 +4,7 @@
 //! pipe's descriptors by their use, a socket's ends by a snapshot, a copy's kind by the original's. So the rest is done at
 //! the end of the import, from the facts and snapshots of the whole capture. The calls themselves wait in a file.
 
+mod connects;
 mod facts;
 mod history;
 mod names;
@@ -16,6 +17,8 @@ mod turns;
 
 use hashbrown::HashMap;
 
+use connects::Connects;
+pub(crate) use connects::StateChange;
 use facts::Fact;
 pub(super) use history::Process;
 use history::{Key, Listed};
@@ -71,12 +74,13 @@ impl Facts {
     }
 }
 
-/// What the snapshots say about descriptors and sockets.
+/// What the snapshots say about descriptors and sockets, and what the kernel told of connections.
 #[derive(Default)]
 pub(crate) struct Descriptors {
     listed: Vec<Listed>,
     things: Things,
     sockets: Sockets,
+    connects: Connects,
     refused_count: u64,
 }
 
@@ -96,6 +100,11 @@ impl Descriptors {
         self.sockets.see(socket);
     }
 
+    /// Notes that a TCP socket got another state.
+    pub(crate) fn see_state(&mut self, change: &StateChange) {
+        self.connects.note(change);
+    }
+
     /// Works out what each descriptor was, and which of them are sockets with turns. The last value is false if a bound
     /// was reached, so that something is missing.
     pub(super) fn settle(
@@ -106,9 +115,13 @@ impl Descriptors {
         upid_of: impl Fn(u32) -> Option<u32>,
     ) -> (History, Turns, bool) {
         facts.settle(start, upid_of);
-        let turns = Turns::of(&facts.all, &self.listed, &self.things, &self.sockets);
-        let (spans, is_whole) = history::spans(&facts.all, &mut self.listed, &mut self.things, &processes);
-        let is_whole = is_whole && facts.refused_count == 0 && self.refused_count == 0;
+        let begun = self.connects.begun(&facts.all, start);
+        let seen = (&self.sockets, &self.connects);
+        let turns = Turns::of(&facts.all, &self.listed, &begun, &self.things, seen);
+        let (mut spans, is_whole) = history::spans(&facts.all, &mut self.listed, &mut self.things, &processes);
+        connects::mark(&mut spans, &begun);
+        let refused_count = facts.refused_count + self.refused_count + self.connects.refused_count;
+        let is_whole = is_whole && refused_count == 0;
         (History::new(spans, processes), turns, is_whole)
     }
 }

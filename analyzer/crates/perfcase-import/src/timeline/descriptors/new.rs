@@ -4,7 +4,7 @@
 //!
 //! More calls than necessary may be chosen, but never fewer. A call repeats another one only if it is the same call of
 //! the same thread on the same number with the same outcome, and no call that made or ended a descriptor of this number
-//! has ended in between, in any process. Calls come in the order in which they ended. A close counts from its end: a
+//! has ended in between, in any process. A connect repeats nothing: it may be to another peer. Calls come in the order in which they ended. A close counts from its end: a
 //! call that another thread made on the number after the close began, and that did not fail, had the descriptor that
 //! was being closed.
 
@@ -112,7 +112,7 @@ impl Novelty {
             self.seen.clear();
         }
         let key = (call.utid, fd, call.number, outcome);
-        let before = self.seen.get(&key).copied();
+        let before = self.seen.get(&key).copied().filter(|_| !call.of.is_connect);
         if before.is_some_and(|turn| turn >= latest.turn) {
             return false;
         }

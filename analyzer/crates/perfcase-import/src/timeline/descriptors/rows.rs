@@ -1,5 +1,6 @@
 //! Rows of `descriptor`.
 
+use super::connects::Connect;
 use super::facts::MAKERS;
 use super::history::{BEFORE, End};
 use super::sockets::Ends;
@@ -20,6 +21,7 @@ struct Known<'a> {
     kind: Option<&'a str>,
     target: Option<&'a str>,
     inode: Option<u64>,
+    connect: Option<&'a Connect>,
     from: Option<&'static str>,
 }
 
@@ -34,11 +36,13 @@ impl History {
             known.kind = known.kind.or(thing.and_then(|thing| thing.kind.as_deref()));
             known.target = known.target.or(thing.and_then(|thing| thing.target.as_deref()));
             known.inode = known.inode.or(thing.and_then(|thing| thing.inode));
+            known.connect = known.connect.or(of.connects.get(one.connect));
             known.from = known.from.or(one.known_from());
             at = one.origin(&self.processes).and_then(|(key, ts)| self.last_before(key, ts));
         }
-        known.kind = known.kind.or(span.use_kind.map(|kind| kind.name()));
-        known.from = known.from.or(span.use_kind.map(|_| "use"));
+        let used_as = span.use_kind.map(|kind| kind.name()).or(known.connect.map(|_| "socket"));
+        known.kind = known.kind.or(used_as);
+        known.from = known.from.or(used_as.map(|_| "use"));
         known
     }
 
@@ -51,12 +55,18 @@ impl History {
         let is_socket = known.kind == Some("socket");
         let ends = known.inode.filter(|_| is_socket).and_then(|inode| of.sockets.ends.get(&inode));
         let other = ends.and_then(|ends| of.sockets.ends.get(&ends.peer_inode?));
-        let local = ends.and_then(|ends| ends.local.as_deref());
-        let peer = ends.and_then(|ends| ends.peer.as_deref()).or(other.and_then(|other| other.local.as_deref()));
-        let label = match ends {
-            Some(ends) => socket_label(ends, known.inode, local, peer),
-            None => None,
-        };
+        let mut local = ends.and_then(|ends| ends.local.as_deref());
+        let mut peer = ends.and_then(|ends| ends.peer.as_deref()).or(other.and_then(|other| other.local.as_deref()));
+        let mut label = ends.and_then(|ends| socket_label(ends, known.inode, local, peer));
+        // A snapshot that saw it connected knows its ends, also of a connection that the other end began.
+        let began = known
+            .connect
+            .filter(|_| is_socket && peer.is_none())
+            .map(|connect| (connect, connect.peer(), connect.local()));
+        if let Some((connect, to, from)) = &began {
+            (local, peer) = (from.as_deref(), Some(to.as_str()));
+            label = from.as_ref().map(|from| format!("{}:[{from}->{to}]", connect.label()));
+        }
         let label = label.or_else(|| plain_label(&known));
         let end = span.until(process);
         let ended_by = if span.end != NO_TIME { span.ended_by } else { end.map(|_| End::Exit) };

@@ -1,5 +1,6 @@
 //! The times in which a descriptor was the same thing.
 
+use super::connects::{ConnectId, NO_CONNECT};
 use super::facts::{MAKERS, MakerId, UseKind};
 use super::history::{BEFORE, Cut, End, Key, Listed, Process};
 use super::names::{ThingId, Things};
@@ -18,6 +19,8 @@ pub(in crate::timeline) struct Span {
     /// The descriptor that it was copied from; negative without one.
     pub(super) from: i32,
     pub(super) use_kind: Option<UseKind>,
+    /// The last connection that began on it.
+    pub(super) connect: ConnectId,
     pub(super) is_listed: bool,
 }
 
@@ -116,6 +119,7 @@ fn of_time(
         thing: begin.thing,
         from: begin.from,
         use_kind,
+        connect: NO_CONNECT,
         is_listed: false,
     };
     if listed.is_empty() {

@@ -6,10 +6,11 @@
 
 use hashbrown::HashMap;
 
+use super::connects::{Begun, ConnectId, Connects};
 use super::facts::{Deed, Fact, MAKERS};
 use super::history::{BEFORE, Key, Listed};
 use super::names::{Things, family_name};
-use super::sockets::{Sockets, bracketed};
+use super::sockets::{Connection, Sockets, bracketed};
 use crate::model::NameId;
 use crate::tables::{RequestRow, SocketTurnRow, Tables};
 
@@ -86,6 +87,8 @@ enum Sign<'a> {
     Born(Option<&'a Fact>),
     Listed(Listed),
     Connect,
+    /// A connection began.
+    Begun(ConnectId),
 }
 
 impl Sign<'_> {
@@ -103,7 +106,13 @@ fn is_read(name: &str) -> bool {
 }
 
 impl Turns {
-    pub(super) fn of(facts: &[Fact], listed: &[Listed], things: &Things, seen: &Sockets) -> Turns {
+    pub(super) fn of(
+        facts: &[Fact],
+        listed: &[Listed],
+        begun: &Begun,
+        things: &Things,
+        seen: (&Sockets, &Connects),
+    ) -> Turns {
         let mut signs: Vec<(Key, i64, Sign<'_>)> = Vec::new();
         let returned = facts.iter().filter(|fact| fact.has_returned());
         let mut keys: Vec<Key> =
@@ -113,6 +122,7 @@ impl Turns {
         keys.dedup();
         signs.extend(keys.iter().map(|&key| (key, BEFORE, Sign::Born(None))));
         signs.extend(listed.iter().map(|listed| (listed.key, listed.ts, Sign::Listed(*listed))));
+        signs.extend(begun.iter().map(|&(key, at, id)| (key, at, Sign::Begun(id))));
         for fact in returned {
             let key = (fact.upid, fact.fd);
             if let Some((maker, fd)) = fact.made()
@@ -136,7 +146,7 @@ impl Turns {
     }
 
     /// Adds a descriptor, if it was ever a socket.
-    fn add(&mut self, signs: &[(Key, i64, Sign<'_>)], things: &Things, seen: &Sockets) {
+    fn add(&mut self, signs: &[(Key, i64, Sign<'_>)], things: &Things, seen: (&Sockets, &Connects)) {
         let first = self.births.len();
         let mut is_socket = false;
         for signs in signs.chunk_by(|_, next| !next.2.is_birth()) {
@@ -283,7 +293,12 @@ fn push_request((upid, fd): Key, birth: &Birth, socket: &Socket, tables: &mut Ta
 }
 
 /// Gives the socket that a descriptor was from its birth on; `None` if it was none.
-fn socket(birth: Option<&Fact>, signs: &[(Key, i64, Sign<'_>)], things: &Things, seen: &Sockets) -> Option<Socket> {
+fn socket(
+    birth: Option<&Fact>,
+    signs: &[(Key, i64, Sign<'_>)],
+    things: &Things,
+    (seen, connects): (&Sockets, &Connects),
+) -> Option<Socket> {
     let maker = birth.and_then(Fact::made).map_or("", |(maker, _)| MAKERS[maker as usize].name);
     let has_connected = signs.iter().any(|(.., sign)| matches!(sign, Sign::Connect));
     let listed = signs.iter().filter_map(|(.., sign)| match sign {
@@ -314,6 +329,17 @@ fn socket(birth: Option<&Fact>, signs: &[(Key, i64, Sign<'_>)], things: &Things,
         let is_low = |port: u16| port < FIRST_OUTGOING_PORT;
         mine.zip(theirs).filter(|&(mine, theirs)| is_low(mine) != is_low(theirs)).map(|(_, theirs)| is_low(theirs))
     };
+    let has_peer = |connection: &&Connection| connection.family == "unix" || port(connection.peer_port).is_some();
+    let began = signs.iter().rev().find_map(|(.., sign)| match sign {
+        Sign::Begun(id) => connects.get(*id),
+        _ => None,
+    });
+    if let Some(began) = began
+        && connection.filter(has_peer).is_none()
+    {
+        let family = Some(began.family().to_string());
+        return Some(Socket { family, local: began.local(), peer: Some(began.peer()), is_client });
+    }
     let Some(connection) = connection else {
         return Some(Socket { family, local: None, peer: None, is_client });
     };
