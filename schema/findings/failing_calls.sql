@@ -110,6 +110,6 @@ SELECT
     CASE WHEN f.peer_count = 1 THEN ' to ' || f.about ELSE '' END, 100 * f.error_count / f.call_count, f.first_ns / 1e9,
     CASE WHEN f.peer_count = 1 THEN '' ELSE ', most often to ' || f.about END, f.failed_ns / 1e6,
     CASE WHEN f.is_enough THEN '' ELSE '; most of them before the other end was ready, or over IPv6 where IPv4 worked' END) AS message,
-  least(1, f.error_count / f.call_count)::DOUBLE AS score
+  least(1, f.error_count / f.call_count)::DOUBLE AS failed_ratio, []::VARCHAR[] AS about
 FROM failing AS f
 CROSS JOIN threshold AS h

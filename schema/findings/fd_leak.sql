@@ -1,7 +1,9 @@
 -- fd_leak: A process leaks file descriptors, or is close to its limit
--- condition: its open descriptors reached 80 % of its limit (critical if a call failed with EMFILE); or in four snapshots or
---   more, over 4 s or more, their number never fell, grew by 20 or more and by half or more, also in the later half of the time,
---   and lies on a straight line (R² 0.9 or more). This is a warning if the line meets the limit within an hour, else a note. Its
+-- condition: its open descriptors reached 80 % of its limit (critical if a call failed with EMFILE); or in four
+--   snapshots or more, over 4 s or more, their number never fell, grew by 20 or more and by half or more, also in the later
+--   half of the time, and lies on a straight line (R² 0.9 or more). Where there are fewer snapshots, nine moments of the recording
+--   count instead, at which the calls that open and close descriptors say how many were open; accepted connections are left out of
+--   these, as clients that come and stay look the same. This is a warning if the line meets the limit within an hour, else a note. Its
 --   cost is the share of the calls that failed for it; not told where none did
 -- means: at the limit the process can accept no connection and open no file. A warm-up or a growing number of connections looks
 --   like a leak; the next capture shows which it is
@@ -9,17 +11,51 @@
 -- next: perfcase view fd_history: which call created each descriptor, and which were closed
 -- about: the descriptors of the process
 -- taught by: A tale of ten bugs (5, 6)
--- source: file_descriptor, recorder_thread, syscall, thread
+-- source: descriptor, file_descriptor, proc_limit, process, recorded_span, recorder_thread, syscall, thread
 -- evidence: SELECT pid, comm, snapshot, min(ts_ns) AS ts_ns, kind, count(*) AS open_count, any_value(limit_count) AS limit_count,
 --   mode(target ORDER BY target) AS most_often FROM file_descriptor GROUP BY ALL ORDER BY pid, snapshot, open_count DESC, kind
 WITH threshold AS (
   SELECT 0.8 AS limit_ratio, 4 AS snapshot_count, 4000000000 AS duration_ns, 20 AS growth_count,
-    1.5 AS growth_ratio, 0.9 AS fit_ratio, 3600 AS limit_s
-), listed AS (
+    1.5 AS growth_ratio, 0.9 AS fit_ratio, 3600 AS limit_s, 9 AS moment_count
+), snapped AS (
   SELECT upid, pid, arg_max(comm, ts_ns) AS comm, snapshot, min(ts_ns) AS ts_ns, count(*) AS open_count, max(limit_count) AS limit_count
   FROM file_descriptor
   WHERE upid IS NOT NULL AND upid NOT IN (SELECT t.upid FROM recorder_thread JOIN thread AS t USING (utid) WHERE t.upid IS NOT NULL)
   GROUP BY upid, pid, snapshot
+), traceable AS (
+  SELECT d.upid
+  FROM descriptor AS d
+  CROSS JOIN threshold AS h
+  WHERE coalesce(d.opened_by, '') NOT IN ('accept', 'accept4')
+    AND d.upid NOT IN (SELECT t.upid FROM recorder_thread JOIN thread AS t USING (utid) WHERE t.upid IS NOT NULL)
+    AND d.upid NOT IN (SELECT upid FROM snapped GROUP BY upid HAVING count(*) >= (SELECT snapshot_count FROM threshold))
+  GROUP BY d.upid, h.growth_count
+  HAVING count(*) FILTER (d.ts_ns IS NOT NULL) - count(*) FILTER (d.end_ts_ns IS NOT NULL AND d.end_known_from IS DISTINCT FROM 'exit') >= h.growth_count
+), lived AS (
+  SELECT p.upid, p.pid, p.name, greatest(c.start_ts_ns, coalesce(p.start_ts_ns, c.start_ts_ns)) AS from_ns, least(c.end_ts_ns, coalesce(p.end_ts_ns, c.end_ts_ns)) AS to_ns
+  FROM process AS p
+  JOIN recorded_span AS c ON c.table_name = 'syscall' AND c.duration_ns > 0
+  WHERE p.upid IN (SELECT upid FROM traceable)
+), moment AS (
+  SELECT l.*, i::BIGINT AS snapshot, l.from_ns + (l.to_ns - l.from_ns) * (2 * i + 1) // (2 * h.moment_count) AS ts_ns
+  FROM lived AS l
+  CROSS JOIN threshold AS h
+  CROSS JOIN range((SELECT moment_count FROM threshold)) AS r(i)
+  WHERE l.to_ns > l.from_ns
+), open AS (
+  SELECT m.upid, m.pid, m.name, m.snapshot, m.ts_ns, d.kind, d.target
+  FROM moment AS m
+  JOIN descriptor AS d ON d.upid = m.upid AND coalesce(d.ts_ns <= m.ts_ns, true) AND coalesce(d.end_ts_ns > m.ts_ns, true)
+    AND coalesce(d.opened_by, '') NOT IN ('accept', 'accept4')
+), traced AS (
+  SELECT o.upid, o.pid, any_value(o.name) AS comm, o.snapshot, o.ts_ns, count(*) AS open_count,
+    any_value((SELECT max(soft) FROM proc_limit AS l WHERE l.upid = o.upid AND l.name = 'Max open files')) AS limit_count
+  FROM open AS o
+  GROUP BY o.upid, o.pid, o.snapshot, o.ts_ns
+), listed AS (
+  FROM snapped WHERE upid NOT IN (SELECT upid FROM traced)
+  UNION ALL
+  FROM traced
 ), stepped AS (
   SELECT *, open_count - lag(open_count) OVER (PARTITION BY upid ORDER BY ts_ns) AS step_count,
     ts_ns > (min(ts_ns) OVER (PARTITION BY upid) + max(ts_ns) OVER (PARTITION BY upid)) / 2 AS is_later
@@ -32,8 +68,12 @@ WITH threshold AS (
   FROM stepped
   GROUP BY upid
 ), kinds AS (
-  SELECT f.upid, f.kind, count(*) AS kind_count, mode(f.target ORDER BY f.target) AS target
-  FROM file_descriptor AS f
+  SELECT f.upid, f.kind, count(*) AS kind_count, coalesce(mode(f.target ORDER BY f.target), '?') AS target
+  FROM (
+    SELECT upid, snapshot, kind, target FROM file_descriptor WHERE upid NOT IN (SELECT upid FROM traced)
+    UNION ALL
+    SELECT upid, snapshot, coalesce(kind, 'of unknown kind'), target FROM open
+  ) AS f
   JOIN (SELECT upid, max(snapshot) AS snapshot FROM listed GROUP BY upid) AS l USING (upid, snapshot)
   GROUP BY f.upid, f.kind
   QUALIFY row_number() OVER (PARTITION BY f.upid ORDER BY count(*) DESC, f.kind) = 1

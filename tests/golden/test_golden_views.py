@@ -22,7 +22,7 @@ import pytest
 
 from perfcase.case import query
 from perfcase.case.coverage import why_empty
-from perfcase.case.kept import have_findings
+from perfcase.case.sharing import FINDINGS, share_findings
 from perfcase.catalogue import contents
 from perfcase.catalogue.schema import literal, load_tables, quote
 from perfcase.catalogue.views import create_view, load_views, referenced_names
@@ -77,6 +77,14 @@ def connection(case: Sample) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 @pytest.fixture(scope="module")
+def findings(case: Sample) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Who reads the findings has them so: one rule after the other, as all in one plan take the memory of all."""
+    with query.connect(case.folder) as opened:
+        assert share_findings(opened) == []
+        yield opened
+
+
+@pytest.fixture(scope="module")
 def coverage(connection: duckdb.DuckDBPyConnection) -> dict[str, bool]:
     """Whether each view is fed."""
     rows = connection.execute("SELECT view_name, is_fed FROM view_coverage WHERE kind = 'view'").fetchall()
@@ -108,15 +116,14 @@ def upside_down(case: Sample) -> Iterator[duckdb.DuckDBPyConnection]:
     [pytest.param(view, marks=pytest.mark.long if view in ("callees", "callers") else ()) for view in VIEWS],
 )
 def test_view_of_a_sample_capture(
-    case: Sample, connection: duckdb.DuckDBPyConnection, coverage: dict[str, bool], view: str, golden: Golden
+    case: Sample,
+    connection: duckdb.DuckDBPyConnection,
+    findings: duckdb.DuckDBPyConnection,
+    coverage: dict[str, bool],
+    view: str,
+    golden: Golden,
 ) -> None:
-    if view == "finding":
-        # As for every question: all rules in one plan take more memory than a question has.
-        with query.connect(case.folder) as of_findings:
-            have_findings(of_findings)
-            lines = iter(list(lines_of(of_findings, view)))
-    else:
-        lines = lines_of(connection, view)
+    lines = lines_of(findings if view in FINDINGS else connection, view)
     text = listed(lines) if view in A_ROW_EACH else shown(lines)
     golden(f"views/{case.name}/{view}.csv", text, is_set=view in A_ROW_EACH)
     if text.count("\n") > 1:
