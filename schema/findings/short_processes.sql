@@ -3,7 +3,8 @@
 --   starts them while it answers: one or more for each second request, 20 requests or more, and while these children lived half
 --   of the time of all its requests went by, which is a tenth of the recording or more (a warning). Or those that have one ancestor
 --   which lives longer are 100 or more, 10 or more per second, ran for less than 20 ms each on average, and took a quarter or more of
---   the CPU time of all threads and a tenth of a CPU (a note: a configure script does so by design). Compilers run longer than that. A
+--   the CPU time of all threads and a tenth of a CPU: a note, as a configure script does so by design; a warning from half of the CPU time,
+--   if another process answers 20 requests or more from the network, so that this is no build host. Compilers run longer than that. A
 --   process that forks without exec counts like one that executes a program
 -- means: a process needs about a millisecond of CPU time to be made, loaded, linked and torn down, whatever it is for. Tools that look once a second do not
 --   show such processes: execsnoop was written for them (Gregg, BPF Performance Tools, 2019). A service that starts a program for
@@ -19,18 +20,18 @@
 -- not judged: when processes began and ended, and how long they ran. It needs the events of the scheduler; perfcase-record takes them by default
 WITH threshold AS (
   SELECT 1000000000 AS life_ns, 20 AS request_count, 0.5 AS started_ratio, 0.5 AS waited_ratio, 0.1 AS served_ratio, 100 AS process_count, 10 AS per_s,
-    20000000 AS run_ns, 0.25 AS run_ratio, 0.1 AS cpus
+    20000000 AS run_ns, 0.25 AS run_ratio, 0.5 AS warning_ratio, 0.1 AS cpus
 ), short AS (
   SELECT p.upid, p.parent_upid, p.name, p.start_ts_ns, p.end_ts_ns
   FROM process AS p
   CROSS JOIN threshold AS h
   WHERE p.end_ts_ns - p.start_ts_ns < h.life_ns AND p.parent_upid IS NOT NULL AND p.upid IN (SELECT upid FROM workload_thread)
 ), answer AS (
-  SELECT upid, fd, ts_ns, end_ts_ns
+  SELECT upid, fd, ts_ns, end_ts_ns, family IN ('inet', 'inet6') AS is_remote
   FROM request
   WHERE duration_ns IS NOT NULL AND utid NOT IN (SELECT utid FROM recorder_thread)
 ), served AS (
-  SELECT upid, count(*) AS request_count, sum(end_ts_ns - ts_ns) AS total_ns FROM answer GROUP BY upid
+  SELECT upid, count(*) AS request_count, count(*) FILTER (is_remote) AS remote_count, sum(end_ts_ns - ts_ns) AS total_ns FROM answer GROUP BY upid
 ), begun AS (
   SELECT a.upid, a.fd, a.ts_ns, s.upid AS short_upid, s.name, s.start_ts_ns, least(s.end_ts_ns, a.end_ts_ns) AS end_ns
   FROM short AS s
@@ -79,12 +80,12 @@ WITH threshold AS (
   WHERE s.request_count >= h.request_count AND w.short_count >= h.started_ratio * s.request_count AND w.waited_ns >= h.waited_ratio * s.total_ns
     AND s.total_ns >= h.served_ratio * c.duration_ns
 ), found AS (
-  SELECT upid, true AS is_served, waited_ns AS cost_ns,
+  SELECT upid, true AS is_warning, waited_ns AS cost_ns,
     format('it started {} short processes while it answered {} requests, most often {}: they lived for {:.1f} % of the time of the requests ({:.2f} of {:.2f} s)',
       short_count, request_count, coalesce(name, '?'), 100 * waited_ratio, waited_ns / 1e9, total_ns / 1e9) AS message
   FROM slow
   UNION ALL
-  SELECT s.upid, false, s.run_ns,
+  SELECT s.upid, s.run_ratio >= h.warning_ratio AND EXISTS (FROM served AS o WHERE o.remote_count >= h.request_count AND o.upid <> s.upid), s.run_ns,
     format('{} processes that lived less than a second come from it, {:.0f} per second, most often {}; they ran for {:.2f} s, {:.1f} % of the CPU time of all threads, {:.1f} ms each',
       s.short_count, s.per_s, coalesce(s.name, '?'), s.run_ns / 1e9, 100 * s.run_ratio, s.run_ns / s.short_count / 1e6)
   FROM storm AS s
@@ -93,6 +94,6 @@ WITH threshold AS (
     AND s.upid NOT IN (SELECT upid FROM slow)
 )
 SELECT
-  @severity(false, f.is_served) AS severity, format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject, f.message, @whole(f.cost_ns) AS cost_ns
+  @severity(false, f.is_warning) AS severity, format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject, f.message, @whole(f.cost_ns) AS cost_ns
 FROM found AS f
 JOIN process AS p USING (upid)
