@@ -20,6 +20,10 @@ probe_perf_check() {
 	fi
 	# perf's own rings forget what was mapped by processes that ended before they reach back
 	[ -z "$flight" ] || perf_why="a flight has rings that nobody reads before the end"
+	# the poll of perf (5.9 and later) no longer waits then: fdarray__filter leaves the descriptor of the ended thread in it
+	if [ -z "$perf_why" ] && [ "$mode" = pid ] && [ "$call_graph" != lbr ]; then
+		perf_why="perf record takes a CPU for itself once a recorded thread has ended"
+	fi
 	perf_tracepoints=$(perf_list_tracepoints | tracefs_existing)
 	if [ -z "$perf_why" ]; then
 		target_choose_perf_scope
