@@ -77,5 +77,5 @@ WITH threshold AS (
   CROSS JOIN threshold AS h
   WHERE c.used_count >= h.port_ratio * s.port_count
 )
-SELECT @severity(f.is_critical, true) AS severity, f.subject, f.message, least(1, f.failed_ratio)::DOUBLE AS failed_ratio
+SELECT @severity(f.is_critical, true) AS severity, f.subject, f.message, f.failed_ratio::DOUBLE AS failed_ratio
 FROM found AS f

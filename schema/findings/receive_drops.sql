@@ -72,7 +72,7 @@ WITH threshold AS (
 )
 SELECT
   @severity(f.drop_ratio >= h.critical_ratio, f.drop_ratio >= h.warning_ratio) AS severity, f.subject, f.message,
-  least(1, f.drop_ratio)::DOUBLE AS failed_ratio
+  CASE WHEN f.drop_ratio > 1 THEN 1 ELSE f.drop_ratio END::DOUBLE AS failed_ratio
 FROM found AS f
 CROSS JOIN threshold AS h
 WHERE f.drop_count >= h.drop_count AND coalesce(f.drop_ratio >= h.note_ratio, true)
