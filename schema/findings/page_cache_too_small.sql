@@ -70,7 +70,7 @@ SELECT
     CASE WHEN f.cache_bytes IS NULL THEN '' ELSE format('; the cache held {:.1f} MB at most', f.cache_bytes / 1e6) END,
     CASE WHEN f.name IS NULL THEN '' ELSE format('; {} ({}) read most, {:.1f} MB of a file of {:.1f} MB or more', f.name, f.pid, f.most_bytes / 1e6, f.extent_bytes / 1e6) END,
     CASE WHEN f.cgroup IS NULL THEN '' ELSE format('; {} was {} times at its memory limit of {:.1f} MB', f.cgroup, f.hit_count, f.limit_bytes / 1e6) END) AS message,
-  -- Of the waits for disks a part as large as that of the reads.
+  -- The part of the waits for disks that is as large as that of the reads.
   @whole(f.refault_ratio * (SELECT sum(wait_ns) FROM disk_wait)) AS cost_ns,
   (SELECT list('disk ' || device) FROM disk_wait WHERE wait_ns > 0) AS about
 FROM found AS f

@@ -1,7 +1,7 @@
 -- softirq_one_cpu: One CPU handles the soft interrupts: packets wait for it, and other CPUs could help
 -- condition: on a machine with two CPUs or more, one CPU spent 20 % of its time or more in soft interrupts, half a second or more
 --   in all, and 80 % or more of the time of all CPUs in them. A warning from 50 %. Below a fifth the CPU has room, even if the
---   shares are uneven. Its cost is not told: nothing says whom an interrupt held up
+--   shares are uneven. Its cost is not told: nothing says which threads an interrupt held up
 -- means: this CPU limits the throughput, and threads on it become slower, although the host looks idle on average
 -- next: perfcase view cpu_utilization: softirq_ratio of each CPU over time. irq_time: which soft interrupt (net_rx, block, timer)
 -- next: receive queues and their affinity: /proc/interrupts, ethtool -l, RPS (rps_cpus)

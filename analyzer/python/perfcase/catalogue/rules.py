@@ -13,10 +13,10 @@
     -- not judged: what is missing where that is false, and how to record it (with ``judged when``)
     SELECT severity, subject, message, cost_ns, of_run_ratio, failed_ratio, about FROM …
 
-The SELECT has a row for each thing that the rule fired for. Of the last four it has what it can tell: the time of the workload's
-threads that this cost, or the share of the time that they ran; the share of what failed; and (with ``about`` in the header) a list of words that are equal where two findings
-are about the same. The views ``finding`` (what fired) and ``finding_coverage``
-(what could be judged) are made of all rules: their files say ``@fired`` and ``@enough`` where the rules go.
+The SELECT has a row for each thing that the rule fired for. It has those of the last four that it can tell: the time of the
+workload's threads that this cost, or the share of the time that they ran; the share of what failed; and (with ``about`` in the
+header) a list of words that are equal where two findings are about the same. The views ``finding`` (what fired) and
+``finding_coverage`` (what could be judged) are made of all rules: their files say ``@fired`` and ``@enough`` where the rules go.
 """
 
 from __future__ import annotations
