@@ -56,7 +56,12 @@ export function Findings({ captureId, filters, answer }: FindingsProps) {
   return (
     <section class={loading ? "findings dim" : "findings"} aria-label="Findings">
       {[...rules.values()].map((fired) => (
-        <Fired key={`${fired[0]!.finding} ${fired[0]!.follows_from}`} fired={fired} captureId={captureId} filters={filters} />
+        <Fired
+          key={`${fired[0]!.finding} ${fired[0]!.follows_from}`}
+          fired={fired}
+          captureId={captureId}
+          filters={filters}
+        />
       ))}
       <NotJudged captureId={captureId} filters={filters} />
     </section>
