@@ -99,7 +99,7 @@ def test_a_cache_that_is_full_keeps_nothing_half(capture: Path, tmp_path: Path) 
     cache.mkdir()
     found.mkdir()
     ask = ("view", "thread_time", capture, "--only", "window=0s..1s", "--format", "csv")
-    script = 'mount -t tmpfs -o size=5m tmpfs "$1" || exit 99; cache=$1 found=$2; shift 2; "$@" && cp "$cache"/perfcase/*.duckdb "$found"'
+    script = 'mount -t tmpfs -o size=8m tmpfs "$1" || exit 99; cache=$1 found=$2; shift 2; "$@" && cp "$cache"/perfcase/*.duckdb "$found"'
     done = in_own_mounts(script, cache, found, PERFCASE, *ask, timeout=120, XDG_CACHE_HOME=str(cache))
     assert done.returncode == 0, done.stderr
     assert process(*ask).stdout == done.stdout

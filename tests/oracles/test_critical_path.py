@@ -47,7 +47,7 @@ def wall_times(case) -> dict[int, tuple[int, int]]:
             CASE WHEN l.prev_state & 48 <> 0 THEN l.ts_ns
                 WHEN t.end_ts_ns IS NOT NULL THEN greatest(t.end_ts_ns, l.ts_ns)
                 ELSE c.duration_ns END
-        FROM capture AS c, thread AS t JOIN (SELECT DISTINCT utid FROM thread_state WHERE duration_ns > 0) USING (utid)
+        FROM capture AS c, thread AS t JOIN (SELECT DISTINCT utid FROM followed_state WHERE duration_ns > 0) USING (utid)
         LEFT JOIN last AS l USING (utid)
         WHERE t.utid <> 0
     """)

@@ -18,6 +18,7 @@ Needs = frozenset[frozenset[str]]
 """Alternatives. One that is empty: there are always rows."""
 
 ALWAYS: Needs = frozenset([frozenset()])
+NEVER: Needs = frozenset()
 ALTERNATIVES_MAX = 32
 
 
@@ -66,6 +67,8 @@ def _node(node: dict[str, Any], known: Mapping[str, Needs]) -> Needs:
         return _node(node["left"], known)
     if kind != "SELECT_NODE" or _always_one_row(node):
         return ALWAYS
+    if ((node.get("where_clause") or {}).get("literal") or {}).get("text") == "false":
+        return NEVER
     return both(_relation(node["from_table"], known), _filter(node.get("where_clause"), known))
 
 
