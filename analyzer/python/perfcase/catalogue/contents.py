@@ -29,7 +29,7 @@ from perfcase.catalogue.views import comment, describe, load_views
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
-VERSION = 6
+VERSION = 7
 """Raise it when this module says other things than before of the same schema: then case.duckdb is written again."""
 
 Rows = list[dict[str, Any]]
