@@ -8,7 +8,7 @@ import time
 from programs import node, web_clients
 
 CAUSE = "the event loop of node is blocked by computing"
-NAMED = r"event_loop_blocked.*node"
+NAMED = r"event_loop_(blocked|computes).*node"
 BLAMED = r"^(client|fast) .*node"
 MOVED = r"node"
 

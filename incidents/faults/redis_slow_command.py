@@ -9,7 +9,7 @@ import time
 from programs import ask_redis, redis, redis_client
 
 CAUSE = "the event loop of redis-server computes for long, for one command; other clients wait"
-NAMED = r"event_loop_blocked.*redis-server"
+NAMED = r"event_loop_(blocked|computes).*redis-server"
 BLAMED = r"^client .*redis-server"
 MOVED = r"redis-server"
 

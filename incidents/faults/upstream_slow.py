@@ -8,7 +8,7 @@ import time
 from programs import gunicorn, nginx, web_clients
 
 CAUSE = "nginx waits for the answers of gunicorn at 127.0.0.1:8000, which sleeps"
-NAMED = r"nginx.*127\.0\.0\.1:8000"
+NAMED = r"(nginx|gunicorn).*a sleep of the thread gunicorn|nginx.*127\.0\.0\.1:8000"
 BLAMED = r"^nginx .*(127\.0\.0\.1:8000|gunicorn)"
 MOVED = r"nginx.*(127\.0\.0\.1:8000|gunicorn)|gunicorn waits"
 

@@ -8,7 +8,7 @@ import time
 from programs import gunicorn, web_clients
 
 CAUSE = "all workers of gunicorn sleep in slow requests; others queue up"
-NAMED = r"gunicorn.*slept|pool_asleep.*gunicorn"
+NAMED = r"gunicorn.*a sleep of the thread gunicorn|pool_asleep.*gunicorn"
 BLAMED = r"^(fast|client) .*gunicorn clock_nanosleep"
 MOVED = r"(fast|gunicorn) waits .*(gunicorn|sleep)"
 
