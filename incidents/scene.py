@@ -97,9 +97,10 @@ class Scene:
             V2,
             *(path for path in V2.iterdir() if path.is_dir() and path.name in ("cpu", "memory", "unified")),
         ]:
-            with contextlib.suppress(OSError):
-                (root / name).mkdir(exist_ok=True)
-                if (root / name / "cgroup.procs").exists():
+            # Under version 1 the folder above the hierarchies is none itself.
+            if (root / "cgroup.procs").exists():
+                with contextlib.suppress(OSError):
+                    (root / name).mkdir(exist_ok=True)
                     self.groups.append(root / name)
         for path in self.groups:
             for file, value in files.items():

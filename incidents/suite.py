@@ -111,10 +111,12 @@ def record(play: Play, path: Path, kind: str, output: Path) -> None:
                 scene.stdin.flush()
                 recorder.communicate(timeout=seconds + 120)
             scene.stdin.write("done\n")
-            scene.stdin.flush()
+        finally:
+            # The end of its input ends the scene, also where this was interrupted: it removes its control groups and throttles.
+            with contextlib.suppress(OSError):
+                scene.stdin.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 scene.wait(timeout=10)
-        finally:
             scene.kill()
 
 

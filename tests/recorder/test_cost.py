@@ -35,3 +35,16 @@ def test_the_stated_cost_is_the_control_groups(shell: str, without: str, tmp_pat
     assert 0.95 * used_ns - 20_000_000 <= stated_ns <= used_ns + 20_000_000
     phases = [entry["phase"] for entry in capture.manifest["overhead"]]
     assert (phases.count("before"), phases.count("after")) == (1, 2)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may record the processes of others")
+def test_perf_record_stays_away_from_processes_that_run_already(tmp_path: Path) -> None:
+    """Its poll no longer waits once one of their threads has ended: perf 6.1 then takes a whole CPU."""
+    with subprocess.Popen(["sh", "-c", "while :; do sleep 0.01; done"]) as target:
+        options = ["-q", "--duration", "1", "--pid", str(target.pid), "-o", tmp_path / "x.perfcase"]
+        done = subprocess.run(command("dash", *options), env=environment(), capture_output=True, text=True, timeout=60)
+        target.kill()
+    assert done.returncode == 0, done.stderr
+    source = Capture.read(tmp_path / "x.perfcase").source("perf")
+    assert source["tool"] == "perfcase-helper"
+    assert source["status"] != "missing"
