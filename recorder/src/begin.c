@@ -6,10 +6,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static const char ignored_name[] = "PERFCASE_IGNORED";
+static const char recorder_name[] = "PERFCASE_RECORDER=";
 
 static int become(char **command)
 {
@@ -31,7 +33,7 @@ static void take_environment(const char *pid)
 		most += !text.data[i];
 	words = checked_realloc(NULL, (most + 1) * sizeof *words);
 	for (char *at = text.data; at < text.data + text.length; at += strlen(at) + 1)
-		if (strncmp(at, ignored_name, strlen(ignored_name)))
+		if (strncmp(at, ignored_name, strlen(ignored_name)) && strncmp(at, recorder_name, strlen(recorder_name)))
 			words[count++] = at;
 	words[count] = NULL;
 	environ = words;
@@ -53,11 +55,13 @@ int command_hold(int argc, char **argv)
 		signal(changed[i], ignored >> (changed[i] - 1) & 1 ? SIG_IGN : SIG_DFL);
 	/* some shells ignore SIGQUIT themselves; who is to ignore Ctrl-C is to ignore this too */
 	signal(SIGQUIT, ignored >> (SIGINT - 1) & 1 ? SIG_IGN : SIG_DFL);
+	die_with_parent(); /* once it is gone nobody opens the other end */
 	fd = open(argv[1], O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		die("%s: %s", argv[1], strerror(errno));
 	if (read(fd, &go, 1) != 1)
 		return 125;
+	prctl(PR_SET_PDEATHSIG, 0);
 	close(fd);
 	take_environment(argv[4]);
 	umask((mode_t)strtoul(argv[2], NULL, 8) & 0777);

@@ -43,7 +43,7 @@ static void print_or_null(FILE *out, const char *name, long long value)
 }
 
 /* Resets what the shell did to a background child (SIGINT ignored), then becomes the command. */
-static void become(char **command, const char *log)
+static void become(char **command, const char *log, pid_t runner)
 {
 	struct sigaction standard = { .sa_handler = SIG_DFL };
 	sigset_t none;
@@ -56,6 +56,8 @@ static void become(char **command, const char *log)
 	sigaction(SIGTERM, &standard, NULL);
 	sigaction(SIGHUP, &standard, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGINT);
+	if (getppid() != runner)
+		_exit(128 + SIGINT);
 	setpgid(0, 0);
 	if ((fd = open("/dev/null", O_RDONLY)) >= 0) {
 		dup2(fd, 0);
@@ -116,7 +118,7 @@ int command_run(int argc, char **argv)
 	sigset_t signals;
 	int64_t ended_ns;
 	FILE *pidfile;
-	pid_t child;
+	pid_t runner = getpid(), child;
 
 	if (argc < 7)
 		die("usage: run NAME COSTFILE LOGFILE PIDFILE INSTANCE COMMAND...");
@@ -132,7 +134,7 @@ int command_run(int argc, char **argv)
 	if (child < 0)
 		die("fork: %s", strerror(errno));
 	if (!child)
-		become(argv + 6, argv[3]);
+		become(argv + 6, argv[3], runner);
 	setpgid(child, child); /* here too, as either process may be the first */
 	if ((pidfile = fopen(argv[4], "we"))) {
 		fprintf(pidfile, "%d\n", (int)child);

@@ -237,9 +237,28 @@ void wait_for_stop(void)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Whether the recorder that started this process, itself or by a subshell, has ended: it names itself in the environment. */
+static int recorder_is_gone(void)
+{
+	const char *pid = getenv("PERFCASE_RECORDER"), *state;
+	struct buffer text = { NULL, 0, 0 };
+	char path[64];
+	int gone;
+
+	if (!pid)
+		return 0;
+	gone = read_file(format_path(path, sizeof path, "/proc/%.20s/stat", pid), &text, 4096) ||
+	       ((state = strrchr(text.data, ')')) && (!strncmp(state, ") Z", 3) || !strncmp(state, ") X", 3)));
+	free(text.data);
+	return gone;
+}
+
+/* The kernel tells only of a parent that ends from now on: one that was killed just after it started this process never would. */
 void die_with_parent(void)
 {
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (recorder_is_gone())
+		_exit(128 + SIGTERM);
 }
 
 int64_t parse_integer(const char *text)

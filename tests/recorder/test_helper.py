@@ -174,6 +174,24 @@ def test_run_hands_a_signal_on_as_sigint(tmp_path: Path) -> None:
     assert "exit_status=9" in (tmp_path / "cost").read_text()
 
 
+@pytest.mark.parametrize("reaped", [True, False])
+def test_a_tool_ends_whose_recorder_was_killed_before_it_began(reaped: bool, tmp_path: Path) -> None:
+    """The kernel signals the end of a parent only to who asked before. Not reaped, the recorder still has its entry in /proc."""
+    os.mkfifo(tmp_path / "go")
+    gone = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, gone.pid, os.WEXITED | (0 if reaped else os.WNOWAIT))
+    for words in (
+        ["run", "x", tmp_path / "cost", tmp_path / "log", tmp_path / "pid", "", "sleep", "30"],
+        ["hold", tmp_path / "go", "22", "0", str(os.getpid()), "sleep", "30"],
+        ["tied", "sleep", "30"],
+    ):
+        done = subprocess.run(
+            [helper(), *words], env={**os.environ, "PERFCASE_RECORDER": str(gone.pid)}, check=False, timeout=5, capture_output=True
+        )
+        assert done.returncode in {-15, 143}
+    gone.wait()
+
+
 def test_a_snapshot_file_that_is_absent_is_an_entry(tmp_path: Path) -> None:
     (tmp_path / "list").write_text("# comment\nsystem /proc/loadavg\nsystem /no/such/file\nthread comm\n")
     out = tmp_path / "out"
