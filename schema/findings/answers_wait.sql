@@ -11,7 +11,8 @@
 -- next: perfcase view request_summary: what the slowest requests have that the usual ones have not
 -- next: perfcase flamegraph --blame: where in the program it waits
 -- about: what the answers wait for: the CPUs, a disk, a peer, or what a process waited for in vain
--- follows from: calls_time_out, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, noisy_neighbour, slow_peer
+-- follows from: calls_time_out, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, noisy_neighbour, slow_peer,
+--   standing_queue
 -- taught by: Identifying an off-CPU bottleneck
 -- source: blame, block_device, descriptor, process, recorded_span, recorder_thread, request, socket_turn, thread
 -- evidence: SELECT comm, call, cause, on_comm, on_call, on_target, wait_ns, wait_ratio, wait_count, wait_max_ns FROM blame_by_comm
@@ -33,7 +34,8 @@ WITH threshold AS (
     CASE WHEN b.cause IN ('running', 'no_work', 'sleep', 'timeout') THEN o.comm END AS on_comm, b.on_call,
     b.cause = 'timeout' AND d.peer IS NULL AND b.on_call IN ('poll', 'ppoll', 'ppoll_time64', 'select', '_newselect', 'pselect6', 'pselect6_time64',
       'epoll_wait', 'epoll_pwait', 'epoll_pwait2') AS is_timer,
-    b.duration_ns::HUGEINT * b.work_count AS wait_ns, b.duration_ns AS thread_ns
+    -- Its waker, of the same process, gave it what it waited for.
+    starts_with(b.call, 'futex') AND b.depth > 0 AND o.upid = t.upid AS is_handed, b.duration_ns::HUGEINT * b.work_count AS wait_ns, b.duration_ns AS thread_ns
   FROM blame AS b
   JOIN thread AS t USING (utid)
   LEFT JOIN thread AS o ON o.utid = b.on_utid
@@ -42,7 +44,8 @@ WITH threshold AS (
   WHERE b.work = 'request' AND b.cause IN ('running', 'cpu_taken', 'disk', 'network', 'no_work', 'sleep', 'timeout')
 ), cause AS (
   SELECT upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END AS on_upid, on_target, mode(on_comm ORDER BY on_comm) AS on_comm,
-    mode(on_call ORDER BY on_call) AS on_call, sum(wait_ns) AS wait_ns, sum(thread_ns) AS thread_ns
+    mode(on_call ORDER BY on_call) AS on_call, sum(wait_ns) AS wait_ns, sum(thread_ns) AS thread_ns,
+    coalesce(sum(wait_ns) FILTER (is_handed), 0) AS handed_ns
   FROM due
   -- Who waits in a poll without a question of its own waits for any of its clients.
   WHERE (cause <> 'network' OR on_target IN (SELECT peer FROM service)) AND (cause <> 'no_work' OR depth > 0)
@@ -54,7 +57,7 @@ SELECT
   format('{} ({})', p.name, p.pid) AS subject,
   format('{} requests took {:.1f} ms on average; {:.1f} % of that time they waited {}', s.request_count, s.request_ns_avg / 1e6,
     100 * c.wait_ns / s.total_ns,
-    CASE WHEN c.is_timer THEN format('until a timer of the event loop of {} ({}) was due', q.name, q.pid) ELSE 'for ' || @due(NULL, c.cause,
+    CASE WHEN c.is_timer THEN format('until a timer of the event loop of {} ({}) was due', q.name, q.pid) ELSE CASE WHEN 2 * c.handed_ns > c.wait_ns THEN 'for a lock or condition (futex) that another of its threads had, which waited ' ELSE '' END || 'for ' || @due(NULL, c.cause,
       CASE WHEN c.cause <> 'network' THEN coalesce('the thread ' || c.on_comm, '') || CASE WHEN c.on_upid IS DISTINCT FROM c.upid OR c.on_comm IS NULL THEN format('{}{} ({})', CASE WHEN c.on_comm IS NULL THEN '' ELSE ' of ' END, q.name, q.pid) ELSE '' END END,
       c.on_target, c.on_call) END) AS message,
   @whole(c.thread_ns) AS cost_ns,

@@ -14,7 +14,8 @@
 -- next: perfcase view syscall_log: the question, the wait, and what the program did then
 -- next: perfcase view socket_answer: whether, and how fast, this peer answers other questions
 -- next: perfcase view tcp_activity: whether segments were lost; and look at the peer
--- about: what the process waited for in vain
+-- about: what the process waited for in vain: the peer
+-- follows from: event_loop_computes, failing_calls, fd_leak, listen_overflow, standing_queue
 -- taught by: -
 -- source: descriptor, process, recorded_span, socket_turn, syscall, thread, workload_thread
 -- evidence: SELECT t.comm, t.tid, s.name, d.peer, s.ts_ns, s.duration_ns, s.ret, s.errno_name FROM syscall AS s JOIN thread AS t USING (utid)
@@ -132,7 +133,7 @@ SELECT
     CASE x.name WHEN 'connect' THEN 'a connection to' ELSE 'an answer of' END,
     CASE WHEN regexp_matches(x.peer, ':53$') THEN 'a name server (DNS), ' ELSE '' END, coalesce(x.peer, 'a peer that the capture does not name'),
     x.wait_ns / 1e9, x.longest_ns / 1e9) AS message,
-  @whole(x.wait_ns) AS cost_ns, ['timeouts of process ' || x.upid] AS about
+  @whole(x.wait_ns) AS cost_ns, ['timeouts of process ' || x.upid, 'peer ' || x.peer] AS about
 FROM total AS x
 CROSS JOIN threshold AS h
 JOIN recorded_span AS c ON c.table_name = 'syscall' AND c.duration_ns > 0

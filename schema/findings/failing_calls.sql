@@ -12,10 +12,10 @@
 -- next: perfcase view connection: each end that was connected to, how many connections failed, and when
 -- next: perfcase view syscall_error: each error with the descriptor, the peer, and when it began
 -- next: perfcase view syscall_log: the calls before the first one
--- about: what the process has too little of
+-- about: what the process has too little of, and those who are not answered if it cannot accept them
 -- follows from: fd_leak, thread_leak
 -- taught by: A tale of ten bugs (3)
--- source: syscall_error, connection, workload_thread
+-- source: syscall_error, connection, service_address, workload_thread
 -- evidence: SELECT process, pid, name, errno_name, target, peer, error_count, call_count, error_ratio, first_ts_ns FROM syscall_error
 --   WHERE errno_name NOT IN ('EAGAIN', 'EINTR', 'ENOENT', 'EINPROGRESS')
 --   UNION ALL SELECT process, pid, 'connect', NULL, NULL, peer_address || ' port ' || peer_port, failed_count + given_up_count, connection_count,
@@ -93,7 +93,8 @@ SELECT
     END,
     CASE WHEN j.about IS NULL THEN '' ELSE ', most often ' || j.about END) AS message,
   least(1, j.error_ratio)::DOUBLE AS failed_ratio,
-  [CASE j.errno_name WHEN 'EMFILE' THEN 'descriptors' WHEN 'EAGAIN' THEN 'threads' WHEN 'ENOMEM' THEN 'memory' END || ' of process ' || j.upid] AS about
+  [CASE j.errno_name WHEN 'EMFILE' THEN 'descriptors' WHEN 'EAGAIN' THEN 'threads' WHEN 'ENOMEM' THEN 'memory' END || ' of process ' || j.upid] ||
+    CASE WHEN j.name IN ('accept', 'accept4') THEN coalesce((SELECT list('peer ' || a.address) FROM service_address AS a WHERE a.upid = j.upid), []) ELSE [] END AS about
 FROM judged AS j
 CROSS JOIN threshold AS h
 WHERE CASE j.class

@@ -9,9 +9,9 @@
 --   like a leak; the next capture shows which it is
 -- next: perfcase view file_descriptor: what is open, at each snapshot
 -- next: perfcase view fd_history: which call created each descriptor, and which were closed
--- about: the descriptors of the process
+-- about: the descriptors of the process, and those who are answered late if calls failed
 -- taught by: A tale of ten bugs (5, 6)
--- source: descriptor, file_descriptor, proc_limit, process, recorded_span, recorder_thread, syscall, thread
+-- source: descriptor, file_descriptor, proc_limit, process, recorded_span, recorder_thread, service_address, syscall, thread
 -- evidence: SELECT pid, comm, snapshot, min(ts_ns) AS ts_ns, kind, count(*) AS open_count, any_value(limit_count) AS limit_count,
 --   mode(target ORDER BY target) AS most_often FROM file_descriptor GROUP BY ALL ORDER BY pid, snapshot, open_count DESC, kind
 WITH threshold AS (
@@ -108,7 +108,8 @@ SELECT
     CASE WHEN j.is_growing THEN format('; {} more than {:.0f} s before, {:.1f} per second{}', j.last_count - j.first_count, j.duration_ns / 1e9, j.per_s,
       CASE WHEN j.left_s IS NULL THEN '' ELSE format(': the limit is reached in {:.0f} s', j.left_s) END) ELSE '' END,
     CASE WHEN j.refused_count > 0 THEN format('; {} call{} failed because none was left', j.refused_count, CASE j.refused_count WHEN 1 THEN '' ELSE 's' END) ELSE '' END) AS message,
-  @ratio(j.refused_count, j.call_count)::DOUBLE AS failed_ratio, ['descriptors of process ' || j.upid] AS about
+  @ratio(j.refused_count, j.call_count)::DOUBLE AS failed_ratio, ['descriptors of process ' || j.upid] ||
+    CASE WHEN j.refused_count > 0 THEN coalesce((SELECT list('peer ' || a.address) FROM service_address AS a WHERE a.upid = j.upid), []) ELSE [] END AS about
 FROM judged AS j
 CROSS JOIN threshold AS h
 WHERE j.is_growing OR j.limit_ratio >= h.limit_ratio

@@ -20,7 +20,7 @@ WITH threshold AS (
   SELECT w.utid, w.upid
   FROM workload_thread AS w
   WHERE w.upid IS NOT NULL AND w.tid <> w.pid
-    AND w.comm SIMILAR TO '(GC Thread|G1 (Conc|Main|Refine|Service|Parallel)|ParGC|Par GC|Gang worker|Concurrent Mark|ZWorker|ZDriver|XWorker|XDriver|Shenandoah|[.]NET (Server GC|BGC)).*'
+    AND @collector(w.comm)
 ), ran AS (
   SELECT t.upid, x.utid, any_value(t.comm) AS comm, sum(x.on_cpu_ns) AS run_ns, bool_or(x.utid IN (SELECT utid FROM collector)) AS is_collector
   FROM thread_time AS x

@@ -9,6 +9,7 @@
 --   (send_queue_bytes)
 -- next: perfcase findings: what prevents the program from accepting
 -- next: raise the backlog of listen() and net.core.somaxconn, but only if the program accepts quickly and bursts are short
+-- about: the peers that are not accepted: the listening addresses
 -- taught by: -
 -- source: socket, tcp_activity
 -- evidence: SELECT ts_ns, interval_ns, passive_open_count, listen_overflow_count, listen_drop_count, retransmit_count FROM tcp_activity ORDER BY ts_ns
@@ -28,15 +29,16 @@ WITH threshold AS (
   GROUP BY comm, pid, local
 ), queues AS (
   SELECT string_agg(format('{} of {}: {} waited for a backlog of {}', local, coalesce(comm || ' (' || pid || ')', 'an unknown process'), waiting_count, backlog_count),
-    '; ' ORDER BY waiting_count DESC, local, pid) AS text, count(*) AS queue_count
+    '; ' ORDER BY waiting_count DESC, local, pid) AS text, count(*) AS queue_count, list_sort(list(DISTINCT 'peer ' || local)) AS about
   FROM full_queue
   HAVING count(*) > 0
 ), both_told AS (
   SELECT @whole(coalesce(max(overflow_count), 0)) AS overflow_count, @whole(coalesce(max(passive_count), 0)) AS passive_count,
-    max(interval_count) AS interval_count, max(text) AS text, coalesce(max(queue_count), 0) AS queue_count
+    max(interval_count) AS interval_count, max(text) AS text, coalesce(max(queue_count), 0) AS queue_count,
+    any_value(about) AS about
   FROM (
-    SELECT overflow_count, passive_count, interval_count, NULL AS text, NULL AS queue_count FROM counted
-    UNION ALL SELECT NULL, NULL, NULL, text, queue_count FROM queues
+    SELECT overflow_count, passive_count, interval_count, NULL AS text, NULL AS queue_count, NULL AS about FROM counted
+    UNION ALL SELECT NULL, NULL, NULL, text, queue_count, about FROM queues
   )
   HAVING count(*) > 0
 ), found AS (
@@ -50,7 +52,7 @@ SELECT
       f.overflow_count, CASE f.overflow_count WHEN 1 THEN '' ELSE 's' END, f.interval_count, CASE f.interval_count WHEN 1 THEN '' ELSE 's' END, 100 * f.dropped_ratio, f.passive_count) END,
     f.text) AS message,
   -- What waits in a queue that is full in a snapshot is not counted.
-  nullif(f.dropped_ratio, 0)::DOUBLE AS failed_ratio
+  nullif(f.dropped_ratio, 0)::DOUBLE AS failed_ratio, coalesce(f.about, []) AS about
 FROM found AS f
 CROSS JOIN threshold AS h
 WHERE f.overflow_count >= h.overflow_count OR f.queue_count > 0

@@ -3,12 +3,15 @@
 --   (R² 0.95 or more), grew by 8 MiB and by 5 % or more, and never fell from one snapshot to the next, also in its last quarter.
 --   The process was a minute old or more, and three times as old as these snapshots are long, or it used less than half a CPU: a
 --   program that starts works as fast as it can to fill its memory, and a compiler does nothing else. A note. A warning if this
---   rate fills the available memory, or the rest of a limit of its control group, within a day. It has cost nothing so far: its
---   cost is not told
+--   rate fills the available memory, or the rest of a limit of its control group, within a day, and the process has no threads of a
+--   garbage collector (HotSpot, .NET): such a heap grows up to its limit before it is collected, and only what is left after
+--   collections tells of a leak. It has cost nothing so far: its cost is not told
 -- means: it may be a leak, or a cache or queue that is never emptied. These look the same in a short capture: compare with a
 --   capture from an hour earlier
 -- next: perfcase view memory_growth: the slope of every process, and how straight its line is
 -- next: perfcase view allocation_by_stack: which stacks allocate, if system calls or page faults were recorded
+-- about: the threads of the process: each has its stack
+-- follows from: thread_leak
 -- taught by: A tale of ten bugs (5, 6)
 -- source: capture, cgroup_activity, memory, proc_process, proc_thread, process, process_cgroup, recorder_thread, thread
 -- evidence: SELECT pid, comm, snapshot_count, duration_ns, anon_first_bytes, anon_last_bytes, anon_bytes_per_h, anon_fit_ratio, resident_last_bytes
@@ -67,7 +70,8 @@ WITH threshold AS (
   ) AS a ON c.cgroup = a.cgroup OR starts_with(c.cgroup, rtrim(a.cgroup, '/') || '/')
   GROUP BY c.upid
 ), growing AS (
-  SELECT g.*, p.pid, p.name, f.memory_bytes, least(f.bytes, r.bytes) / g.bytes_per_h AS hours_left, r.bytes <= coalesce(f.bytes, r.bytes) AS is_limited
+  SELECT g.*, p.pid, p.name, f.memory_bytes, least(f.bytes, r.bytes) / g.bytes_per_h AS hours_left, r.bytes <= coalesce(f.bytes, r.bytes) AS is_limited,
+    g.upid IN (SELECT upid FROM thread WHERE upid IS NOT NULL AND @collector(comm)) AS is_collected
   FROM straight AS g
   JOIN process AS p USING (upid)
   CROSS JOIN free AS f
@@ -79,11 +83,12 @@ WITH threshold AS (
     AND g.upid NOT IN (SELECT upid FROM thread WHERE upid IS NOT NULL AND utid IN (SELECT utid FROM recorder_thread))
 )
 SELECT
-  @severity(false, g.hours_left <= h.warning_h) AS severity,
+  @severity(false, g.hours_left <= h.warning_h AND NOT g.is_collected) AS severity,
   format('{} ({})', coalesce(g.name, '?'), g.pid) AS subject,
-  format('{} memory went from {} to {} in {:.1f} s ({} snapshots, R² {:.3f}): {} an hour{}',
+  format('{} memory went from {} to {} in {:.1f} s ({} snapshots, R² {:.3f}): {} an hour{}{}',
     CASE WHEN g.is_anon THEN 'anonymous' ELSE 'resident' END, format_bytes(@whole(g.first_bytes)), format_bytes(@whole(g.last_bytes)),
     g.length_ns / 1e9, g.snapshots, g.fit, format_bytes(@whole(g.bytes_per_h)),
-    CASE WHEN g.hours_left < 1000 THEN format('; at this rate {} is full in {:.2f} h', CASE WHEN g.is_limited THEN 'its control group' ELSE 'the memory' END, g.hours_left) ELSE '' END) AS message
+    CASE WHEN g.hours_left < 1000 THEN format('; at this rate {} is full in {:.2f} h', CASE WHEN g.is_limited THEN 'its control group' ELSE 'the memory' END, g.hours_left) ELSE '' END,
+    CASE WHEN g.is_collected THEN '; its garbage collector lets the heap grow up to a limit' ELSE '' END) AS message, ['threads of process ' || g.upid] AS about
 FROM growing AS g
 CROSS JOIN threshold AS h

@@ -1,5 +1,6 @@
 -- memory_reclaim: Memory is short, of the host or of a control group: threads reclaim it themselves, memory is swapped, or processes were killed
--- condition: the kernel killed a process because it was out of memory (critical); or 4 MiB or more in 10 s were swapped in, or
+-- condition: the kernel killed a process because it was out of memory, and its log that would name it is not in the capture (critical:
+--   otherwise oom_kill says so); or 4 MiB or more in 10 s were swapped in, or
 --   threads scanned 4 MiB in 10 s in direct reclaim, and, if the kernel counts pressure, some thread waited for memory for 1 %
 --   of the time or longer. A warning from 5 % (or without pressure figures), critical if all threads waited for 10 % of the
 --   time. Swapping out alone is no problem: unused memory belongs there. It is the group's
@@ -8,9 +9,8 @@
 -- next: perfcase view paging: scans, reclaim and refaults over time
 -- next: perfcase view memory, process_activity: which processes have the memory. cgroup_activity: which limit was met
 -- next: perfcase view kernel_log: which process the kernel killed
--- about: the memory of the host or of the group
 -- taught by: A high rate of paging
--- source: cgroup_activity, memory, page_size, paging, pressure
+-- source: cgroup_activity, kernel_log, memory, page_size, paging, pressure
 -- evidence: SELECT ts_ns, scan_direct_pages_per_s, scan_kswapd_pages_per_s, swap_in_pages_per_s, swap_out_pages_per_s, refault_pages, oom_kill_count FROM paging
 --   ORDER BY ts_ns
 WITH threshold AS (
@@ -38,7 +38,7 @@ WITH threshold AS (
 ), room AS (
   SELECT min(available_bytes / nullif(memory_bytes, 0)) AS available_ratio FROM memory
 ), told AS (
-  SELECT t.*, p.*, l.cgroup, l.hits, l.limit_bytes, coalesce(t.kills, 0) > 0 AS is_killed,
+  SELECT t.*, p.*, l.cgroup, l.hits, l.limit_bytes, coalesce(t.kills, 0) > 0 AND NOT EXISTS (FROM kernel_log WHERE is_in_capture AND text LIKE '%ut of memory: Kill%') AS is_killed,
     l.cgroup IS NOT NULL AND (coalesce(l.kills, 0) >= greatest(t.kills, 1) OR r.available_ratio >= h.available_ratio) IS TRUE AS is_of_group,
     (t.in_bytes >= h.bytes_per_s * t.s AND t.in_bytes >= h.bytes OR t.scanned_bytes >= h.bytes_per_s * t.s AND t.scanned_bytes >= h.bytes)
       AND coalesce(p.some_ratio, 1) >= h.some_ratio AS is_short
@@ -65,8 +65,7 @@ SELECT
     CASE WHEN t.some_ratio IS NOT NULL THEN format('some thread waited for memory {:.2f} s ({:.1f} %)', t.some_ns / 1e9, 100 * t.some_ratio) END
   ) AS message,
   -- Whenever some thread waited, one or more did. The killed lost all that they had under way.
-  @whole(t.some_ns) AS cost_ns, CASE WHEN t.is_killed THEN 1 END::DOUBLE AS failed_ratio,
-  [CASE WHEN t.is_of_group THEN t.cgroup ELSE 'memory' END] AS about
+  @whole(t.some_ns) AS cost_ns, CASE WHEN t.is_killed THEN 1 END::DOUBLE AS failed_ratio
 FROM told AS t
 CROSS JOIN threshold AS h
 WHERE t.is_killed OR t.is_short

@@ -6,8 +6,6 @@
 -- next: perfcase view kernel_log: the kernel's table of all processes and their memory, before each such message
 -- next: perfcase view memory, cgroup_activity: who has the memory, and which limit was met
 -- next: perfcase view memory_growth: who grew
--- about: the memory of the host or of the group
--- follows from: memory_reclaim
 -- taught by: -
 -- source: kernel_log
 -- evidence: SELECT ts_ns, level, text FROM kernel_log WHERE is_in_capture AND (text LIKE '%ut of memory: Kill%' OR text LIKE 'oom-kill:%') ORDER BY ts_ns, text
@@ -39,7 +37,7 @@ SELECT
     CASE WHEN k.cgroup IS NULL OR k.cgroup IS NOT DISTINCT FROM k.limit_cgroup THEN '' ELSE '; it was in ' || k.cgroup END,
     CASE WHEN k.anon_kib IS NULL THEN '' ELSE format('; it had {:.1f} MiB of its own', k.anon_kib / 1024) END) AS message,
   -- All that it had under way failed.
-  1::DOUBLE AS failed_ratio, [CASE WHEN k.is_of_group THEN k.limit_cgroup ELSE 'memory' END] AS about
+  1::DOUBLE AS failed_ratio
 FROM killed AS k
 CROSS JOIN threshold AS h
 WHERE k.kill_count >= h.kill_count

@@ -72,7 +72,7 @@ SELECT
     CASE WHEN f.cgroup IS NULL THEN '' ELSE format('; {} was {} times at its memory limit of {:.1f} MB', f.cgroup, f.hit_count, f.limit_bytes / 1e6) END) AS message,
   -- The part of the waits for disks that is as large as that of the reads.
   @whole(f.refault_ratio * (SELECT sum(wait_ns) FROM disk_wait)) AS cost_ns,
-  (SELECT list('disk ' || device) FROM disk_wait WHERE wait_ns > 0) AS about
+  (SELECT list('disk ' || device) FROM disk_wait WHERE wait_ns > 0 AND device IS NOT NULL) AS about
 FROM found AS f
 CROSS JOIN threshold AS h
 WHERE f.refault_ratio >= h.refault_ratio AND (f.dropped_count >= h.dropped_ratio * f.refault_pages OR f.cgroup IS NOT NULL) AND f.refault_bytes * 1e9 >= 1e0 * h.bytes_per_s * f.interval_ns

@@ -6,7 +6,8 @@ CASE $cause
   WHEN 'cpu_idle' THEN format('an idle CPU: the wake-up of {}, a quota or a mask', coalesce($on_whom, 'an unknown thread'))
   WHEN 'disk' THEN coalesce($on_what, 'a block device')
   WHEN 'network' THEN 'data from ' || coalesce($on_what, 'another end')
-  WHEN 'timeout' THEN coalesce($on_what, 'nothing that came') || ', in vain'
+  -- What looks like a sleep (Thread.sleep of Java is one) and what did not come in time are the same there.
+  WHEN 'timeout' THEN CASE WHEN $on_what IS NULL AND starts_with($in_call, 'futex') THEN 'a timed wait that nobody ended' ELSE coalesce($on_what, 'nothing that came') || ', in vain' END
   WHEN 'no_work' THEN coalesce($on_whom, 'an unknown thread') || ', which had nothing to do'
   WHEN 'sleep' THEN 'a sleep of ' || coalesce($on_whom, 'an unknown thread')
   WHEN 'interrupt' THEN 'a device or timer without a name'

@@ -1,12 +1,13 @@
 -- disk_wait: how long the threads of the workload waited for each disk while they had work
--- grain: a disk with block events; none if no waits were followed (blame)
+-- grain: a disk with block events, and one for all others if threads waited for some; none if no waits were followed (blame)
 -- source: block_io, blame, block_device, workload_thread
--- caveat: a wait is that for the disk whose request ended last before the wait did; what was not seen to end with a request is of no disk
+-- caveat: a wait is that for the disk whose request ended last before the wait did; if no such request was recorded (in a recording of some processes
+--   the kernel's threads send requests for them), the disk is not known
 -- diff by: device
 -- diff sum: wait_ns
 -- diff max: wait_max_ns
 -- diff weight: 0.7
--- column device: its name; major,minor if it is not known
+-- column device: its name; major,minor if that is not known; NULL for waits whose disk is not known
 -- column wait_ns [ns]: time that threads waited for it, followed to this cause
 -- column wait_count [count]: parts of waits
 -- column wait_max_ns [ns]: the longest of them; NULL without one
@@ -21,7 +22,7 @@ WITH traced AS (
 SELECT coalesce(any_value(n.device_name), t.device) AS device, @total_or_zero(w.duration_ns, true) AS wait_ns, count(w.duration_ns) AS wait_count,
   max(w.duration_ns) AS wait_max_ns, @total_or_zero(w.duration_ns, w.duration_ns >= 100000000) AS long_ns
 FROM traced AS t
-LEFT JOIN waited AS w ON w.device = t.device
+FULL JOIN waited AS w ON w.device = t.device
 LEFT JOIN block_device AS n ON n.device = t.device
 GROUP BY t.device
 ORDER BY wait_ns DESC, device

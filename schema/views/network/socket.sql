@@ -15,7 +15,7 @@
 -- as in proc_socket: inode
 -- column recv_queue_bytes [bytes]: bytes received that the process has not read yet: many bytes mean that the process is slow
 -- column send_queue_bytes [bytes]: bytes sent that are not acknowledged yet: many bytes mean that the network or the other end is slow
--- as in proc_socket: recv_buffer_bytes, send_buffer_bytes, drop_count, rtt_ns, rttvar_ns, rtt_min_ns, rto_ns, retransmit_count, segment_sent_count
+-- as in proc_socket: recv_buffer_bytes, send_buffer_bytes, drop_count, rtt_ns, rttvar_ns, rtt_min_ns, rto_ns, ato_ns, retransmit_count, segment_sent_count
 -- column retransmit_ratio [ratio]: retransmit_count as a share of segment_sent_count
 -- as in proc_socket: lost_count, unacknowledged_count, congestion_window_count, mss_bytes, sent_bytes, received_bytes, delivery_rate_bytes_per_s,
 --   busy_ns
@@ -29,7 +29,7 @@ SELECT
   CASE s.family WHEN 'inet6' THEN '[' || s.peer_address || ']:' || s.peer_port
     ELSE s.peer_address || ':' || s.peer_port END AS peer,
   s.inode, s.recv_queue_bytes, s.send_queue_bytes, s.recv_buffer_bytes, s.send_buffer_bytes, s.drop_count,
-  s.rtt_ns, s.rttvar_ns, s.rtt_min_ns, s.rto_ns, s.retransmit_count, s.segment_sent_count,
+  s.rtt_ns, s.rttvar_ns, s.rtt_min_ns, s.rto_ns, s.ato_ns, s.retransmit_count, s.segment_sent_count,
   @ratio(s.retransmit_count, s.segment_sent_count) AS retransmit_ratio,
   s.lost_count, s.unacknowledged_count, s.congestion_window_count, s.mss_bytes, s.sent_bytes, s.received_bytes,
   s.delivery_rate_bytes_per_s, s.busy_ns, @ratio(s.receiver_limited_ns, s.busy_ns) AS receiver_limited_ratio,
