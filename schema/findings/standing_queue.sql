@@ -3,8 +3,8 @@
 --   round-trip time was 20 ms or more, and five times, above the least that the kernel remembers. An acknowledgement that was held
 --   back is no queue: if fewer than 3 segments were on their way (every second one is acknowledged at once: RFC 5681, 4.2), the
 --   time must be 10 ms longer than the other end's delay of acknowledgements (its ato, 40 ms or more in Linux), or 200 ms longer
---   where the other end is not in the capture. RFC 8289 calls 5 ms in 100 ms a standing queue. A warning; critical if requests waited
---   for it during half of the recording or more
+--   where the other end is not in the capture. RFC 8289 calls 5 ms in 100 ms a standing queue. A warning; critical if it took half
+--   or more of the time that requests waited for their answers
 -- means: each packet waits behind those before it, in a modem, a shaper, a virtual machine's or a container's limit, or a switch:
 --   everything else on this way waits, too. A faster program or peer changes nothing
 -- next: perfcase view socket: rtt_ns beside rtt_min_ns at each snapshot, and the bytes under way
@@ -12,7 +12,7 @@
 -- next: tc -s qdisc on both hosts, the limits of the virtual machine or container; fewer bytes, or a queue that drops early (fq_codel)
 -- about: the peer
 -- taught by: -
--- source: process, recorded_span, service_address, socket, socket_answer, workload_thread
+-- source: process, service_address, socket, socket_answer, workload_thread
 -- evidence: SELECT comm, pid, local, peer, ts_ns, rtt_ns, rtt_min_ns, unacknowledged_count, delivery_rate_bytes_per_s FROM socket
 --   WHERE protocol = 'tcp' AND rtt_ns - rtt_min_ns >= 20000000 ORDER BY rtt_ns - rtt_min_ns DESC, ts_ns, pid, fd
 -- judged when: SELECT count(DISTINCT snapshot) >= 4 FROM socket WHERE rtt_min_ns IS NOT NULL
@@ -41,35 +41,34 @@ WITH threshold AS (
   LEFT JOIN listed AS o ON o.snapshot = s.snapshot AND o.local = s.peer AND o.peer = s.local
   CROSS JOIN threshold AS h
   WHERE s.is_active
-), connection AS (
+), queueing AS (
   SELECT upid, local, peer, avg(rtt_ns) FILTER (is_queued) AS rtt_ns, min(rtt_min_ns) AS rtt_min_ns
   FROM judged
   CROSS JOIN threshold AS h
   GROUP BY upid, local, peer, inode, h.snapshot_count, h.often_ratio
   HAVING count(*) >= h.snapshot_count AND count(*) FILTER (is_queued) >= h.often_ratio * count(*)
 ), sided AS (
-  SELECT c.*, a.address IS NULL AS is_client FROM connection AS c LEFT JOIN service_address AS a ON a.upid = c.upid AND a.address = c.local
+  SELECT c.*, a.address IS NULL AS is_client FROM queueing AS c LEFT JOIN service_address AS a ON a.upid = c.upid AND a.address = c.local
 ), slow AS (
   SELECT upid, is_client, CASE WHEN is_client THEN peer ELSE local END AS service, count(*) AS connection_count, avg(rtt_ns) AS rtt_ns, min(rtt_min_ns) AS rtt_min_ns
   FROM sided
   GROUP BY ALL
 ), waited AS (
   -- No answer waited longer for the way than it waited.
-  SELECT s.upid, s.service, count(*) AS answer_count, count(DISTINCT a.utid) AS thread_count, sum(least(a.gap_ns, s.rtt_ns - s.rtt_min_ns)) AS wait_ns
+  SELECT s.upid, s.service, count(*) AS answer_count, sum(a.gap_ns) AS gap_ns, sum(least(a.gap_ns, s.rtt_ns - s.rtt_min_ns)) AS wait_ns
   FROM slow AS s
   JOIN socket_answer AS a ON a.is_client AND a.upid = s.upid AND a.peer = s.service
   WHERE s.is_client
   GROUP BY s.upid, s.service
 ), costly AS (
-  SELECT s.*, w.answer_count, @whole(least(w.wait_ns, w.thread_count * c.duration_ns)) AS cost_ns, c.duration_ns
+  SELECT s.*, w.answer_count, w.gap_ns, @whole(w.wait_ns) AS cost_ns
   FROM slow AS s
   LEFT JOIN waited AS w USING (upid, service)
-  LEFT JOIN recorded_span AS c ON c.table_name = 'syscall' AND c.duration_ns > 0
   -- What the clients say is enough.
   WHERE s.is_client OR s.service NOT IN (SELECT service FROM slow WHERE is_client)
 )
 SELECT
-  @severity(f.cost_ns >= h.critical_ratio * f.duration_ns, true) AS severity,
+  @severity(f.cost_ns >= h.critical_ratio * f.gap_ns, true) AS severity,
   format('{} ({}) {} {}', coalesce(p.name, '?'), p.pid, CASE WHEN f.is_client THEN 'to' ELSE 'at' END, f.service) AS subject,
   format('what it sends on {} is acknowledged after {:.1f} ms, by {:.2f} ms at best: packets queue up on the way{}',
     CASE f.connection_count WHEN 1 THEN 'the connection' ELSE f.connection_count || ' connections' END, f.rtt_ns / 1e6, f.rtt_min_ns / 1e6,

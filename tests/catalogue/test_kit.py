@@ -28,6 +28,8 @@ def value(expression: str) -> object:
 @pytest.mark.parametrize(
     ("expression", "wanted"),
     [
+        ("@collector('GC Thread#0')", True), ("@collector('G1 Conc#1')", True), ("@collector('.NET BGC')", True),
+        ("@collector('G1 fan')", False), ("@collector('my GC Thread')", False), ("@collector(NULL)", None),
         ("@ratio(1, 4)", 0.25), ("@ratio(1 + 2, 0)", None), ("@ratio(NULL, 2)", None), ("@ratio(3, 1 + 1)", 1.5),
         # 4 in 1 s and 2 in 2 s, beside 1 s in which nobody knows.
         ("@rate(n, d) FROM (VALUES (4, 1000000000), (2, 2000000000), (NULL, 1000000000)) AS t (n, d)", 2.0), ("@rate(n, d) FROM (VALUES (4, 0)) AS t (n, d)", None),
