@@ -13,17 +13,20 @@
 -- next: perfcase view socket_answer: the other turns on the same sockets
 -- about: the peers of the sockets
 -- taught by: A tale of ten bugs (7)
--- source: recorded_span, socket_answer
+-- source: descriptor, recorded_span, socket_answer
 -- evidence: SELECT pid, comm, fd, local, peer, looks_like, count(*) AS stall_count, avg(gap_ns) AS gap_ns_avg, max(gap_ns) AS gap_ns_max,
 --   any_value(write_name) AS write_name FROM tcp_stalls WHERE is_write_write_read GROUP BY ALL ORDER BY stall_count DESC, pid, fd
 WITH threshold AS (
   SELECT 10 AS stall_count, 0.5 AS turn_ratio, 10000000 AS spread_ns, 0.5 AS critical_ratio
+), datagram AS (
+  SELECT upid, fd, ts_ns AS since_ts_ns FROM descriptor WHERE kind = 'socket' AND (target LIKE '%dgram' OR label LIKE 'UDP%')
 ), turn AS (
   SELECT ts_ns, upid, pid, process, fd, since_ts_ns, peer, gap_ns, write_name,
     CASE WHEN gap_ns BETWEEN 38000000 AND 60000000 THEN 40 WHEN gap_ns BETWEEN 190000000 AND 260000000 THEN 200 END AS ms
-  FROM socket_answer
+  FROM socket_answer AS a
   WHERE write_count > 1 AND write_last_bytes < 1448 AND coalesce(family IN ('inet', 'inet6'), true)
     AND is_client IS NOT FALSE
+    AND NOT EXISTS (FROM datagram AS d WHERE d.upid = a.upid AND d.fd = a.fd AND d.since_ts_ns IS NOT DISTINCT FROM a.since_ts_ns)
 ), stalled AS (
   SELECT upid, pid, arg_max(process, ts_ns) AS process, ms, count(*) AS stall_count, sum(gap_ns) AS stall_ns, avg(gap_ns) AS gap_ns_avg,
     quantile_disc(gap_ns, 0.75) - quantile_disc(gap_ns, 0.25) AS spread_ns, count(DISTINCT (fd, since_ts_ns)) AS socket_count,

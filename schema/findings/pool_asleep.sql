@@ -13,7 +13,7 @@
 -- next: perfcase view socket_answer, or lock_wait: each request and its answer, or each lock and its holder
 -- next: perfcase view off_wake: where they sleep, and the wakers
 -- about: the peer or the lock
--- follows from: delayed_ack, event_loop_computes, failing_calls, fd_leak, listen_overflow, lock_convoy, slow_peer, standing_queue
+-- follows from: delayed_ack, event_loop_computes, failing_calls, fd_leak, listen_overflow, lock_convoy, slow_peer, slow_reader, standing_queue
 -- taught by: Identifying an off-CPU bottleneck
 -- source: blame, capture, descriptor, followed_state, lock_wait_event, process, recorded_span, socket_answer, thread
 -- evidence: SELECT pid, comm, tid, peer, count(*) AS wait_count, sum(gap_ns) AS waited_ns FROM socket_answer

@@ -1,5 +1,5 @@
 """When a source was on is what the recorder wrote down, or what its records say where they reach further; of a command, which begins
-when all sources record, it is what they say."""
+when all sources record, and may end before they do, it is what they say."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def snapshot(number: int, at_ns: int) -> str:
     return f"S {at_ns} {at_ns} {number}\nF {at_ns} {len(text)} /proc/stat\n{text}\nZ {at_ns} {number} 1 {len(text)}\n"
 
 
-def span(folder: Path, mode: str, started: float | None, ended: float | None) -> tuple[float, float]:
+def span(
+    folder: Path, mode: str, started: float | None, ended: float | None, stopped_by: str | None
+) -> tuple[float, float]:
     """When a source was on that has records from 1 s to 3 s after the beginning of a capture of 4 s."""
     anchors = [
         {"at": at, "monotonic_ns": ns, "realtime_ns": ns, "boottime_ns": ns}
@@ -39,7 +41,7 @@ def span(folder: Path, mode: str, started: float | None, ended: float | None) ->
         "stored_bytes": len(snapshots), "sha256": hashlib.sha256(snapshots).hexdigest(),
     }  # fmt: skip
     manifest = {
-        "format": "perfcase", "format_version": "1.1", "recorder": {"target": {"mode": mode}}, "sources": [source],
+        "format": "perfcase", "format_version": "1.1", "recorder": {"target": {"mode": mode}, "stopped_by": stopped_by}, "sources": [source],
         "clock": {"name": "CLOCK_MONOTONIC", "anchors": anchors}, "members": [member],
     }  # fmt: skip
     path = folder / "x.perfcase"
@@ -56,17 +58,24 @@ def span(folder: Path, mode: str, started: float | None, ended: float | None) ->
 
 
 @pytest.mark.parametrize(
-    ("mode", "told", "expected"),
+    ("mode", "stopped_by", "told", "expected"),
     [
-        ("system", (0.5, 3.75), (0.5, 3.75)),
-        ("pid", (0.5, 3.75), (0.5, 3.75)),
-        ("cgroup", (0.5, 3.75), (0.5, 3.75)),
-        ("command", (0.5, 3.75), (1, 3)),
-        ("system", (1.5, 2.5), (1, 3)),
-        ("system", (None, None), (1, 3)),
+        ("system", None, (0.5, 3.75), (0.5, 3.75)),
+        ("pid", None, (0.5, 3.75), (0.5, 3.75)),
+        ("cgroup", None, (0.5, 3.75), (0.5, 3.75)),
+        ("command", None, (0.5, 3.75), (1, 3)),
+        ("command", "target_exit", (0.5, 3.75), (1, 3)),
+        # It may have slept at the end: it was there longer than its last record says.
+        ("command", "duration", (0.5, 3.75), (1, 3.75)),
+        ("system", None, (1.5, 2.5), (1, 3)),
+        ("system", None, (None, None), (1, 3)),
     ],
 )
 def test_a_source_is_on_as_long_as_it_is_told_or_seen(
-    mode: str, told: tuple[float | None, float | None], expected: tuple[float, float], tmp_path: Path
+    mode: str,
+    stopped_by: str | None,
+    told: tuple[float | None, float | None],
+    expected: tuple[float, float],
+    tmp_path: Path,
 ) -> None:
-    assert span(tmp_path, mode, *told) == expected
+    assert span(tmp_path, mode, *told, stopped_by) == expected

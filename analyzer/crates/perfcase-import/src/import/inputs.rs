@@ -80,8 +80,10 @@ fn generated_code(session: &mut Session, capture: &Capture) -> Result<Vec<Opened
 fn declare(session: &mut Session, capture: &Capture) -> Vec<(String, SourceId)> {
     let mut known = Vec::new();
     let Some(manifest) = &capture.manifest else { return known };
-    // A command begins after all sources started: its first record is its beginning.
+    // A command begins after all sources started: its first record is its beginning. If it ended before the recording did, its last is its end.
     let is_of_command = manifest.recorder.target.mode.as_deref() == Some("command");
+    let is_whole_command =
+        is_of_command && matches!(manifest.recorder.stopped_by.as_deref(), None | Some("target_exit"));
     for source in &manifest.sources {
         let member = capture.members.iter().find(|member| member.source.as_deref() == Some(&source.name));
         let id = session.source(SourceInfo {
@@ -96,7 +98,7 @@ fn declare(session: &mut Session, capture: &Capture) -> Vec<(String, SourceId)> 
             clock: source.clock.clone(),
             size_bytes: member.and_then(|member| member.size_bytes),
             started_ns: source.started_monotonic_ns.filter(|_| !is_of_command),
-            ended_ns: source.ended_monotonic_ns.filter(|_| !is_of_command),
+            ended_ns: source.ended_monotonic_ns.filter(|_| !is_whole_command),
         });
         known.push((source.name.clone(), id));
     }
