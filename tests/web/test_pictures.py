@@ -185,6 +185,8 @@ def test_lanes_tell_what_a_wait_was_for(page: Page, site: Site, client: httpx.Cl
 
 def test_causes_by_keys(page: Page, site: Site, client: httpx.Client) -> None:
     capture = site.ids["tcp"]
+    # A stretch that was chosen before stays chosen as long as the page does.
+    page.open("about:blank")
     page.open(site.at(f"c/{capture}/lanes?process=order-client"))
     page.until("document.querySelector('.lanes-canvas')?.dataset.painted")
     (thread, *_) = rows(client, capture, "thread_time", order="on_cpu_ns DESC, utid", where="coalesce(pid, 1) <> 0",
