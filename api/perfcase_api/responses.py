@@ -122,6 +122,7 @@ def diff() -> Shape:
         {
             "a": side,
             "b": side,
+            "in_short": {"type": "array", "items": _TEXT},
             "findings": _list(Change),
             "comparability": _list(Condition),
             "per": _one_of([_record({"event": _TEXT, "a": {"type": "number"}, "b": {"type": "number"}}, "per"), _NULL]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import json
 import os
 import re
@@ -273,6 +274,30 @@ def test_sql_of_a_part_of_a_capture(admin: httpx.Client, tcp: str) -> None:
         assert [row["comm"] for row in found] == comms, part
     refused = admin.post("/v1/sql", json={**question, "window": "soon"})
     assert (refused.status_code, refused.json()["error"]["kind"]) == (400, "usage")
+
+
+@pytest.mark.parametrize("buckets", [1, 7, 50, 1200])
+def test_lanes_of_causes_add_up_to_the_waits(admin: httpx.Client, tcp: str, buckets: int) -> None:
+    """However coarse the picture is, no time is lost; at most two rows of a thread in a bucket."""
+    start, end = 1_950_000_000, 4_321_000_000
+    settings = [f"start_ns={start}", f"end_ns={end}", f"buckets={buckets}"]
+    lanes = admin.get(f"/v1/captures/{tcp}/views/blame_lane", params={"set": settings, "limit": 100_000}).json()
+    sql = (
+        f"SELECT utid, sum(least(ts_ns + duration_ns, {end}) - greatest(ts_ns, {start}))::BIGINT AS wait_ns, count(*) AS n FROM blame"
+        f" WHERE ts_ns < {end} AND ts_ns + duration_ns > {start} GROUP BY utid ORDER BY utid"
+    )
+    waits = admin.post("/v1/sql", json={"capture_id": tcp, "sql": sql}).json()
+    assert waits
+    for wait in waits:
+        own = [row for row in lanes if row["utid"] == wait["utid"]]
+        assert len(own) <= 2 * buckets
+        assert (sum(row["wait_ns"] for row in own), sum(row["part_count"] for row in own)) == (
+            wait["wait_ns"],
+            wait["n"],
+        )
+        assert all(0 < row["due_ns"] <= row["kind_ns"] <= row["wait_ns"] <= row["duration_ns"] for row in own)
+        assert all(a["ts_ns"] <= b["ts_ns"] for a, b in itertools.pairwise(own))
+    assert {row["utid"] for row in lanes} == {wait["utid"] for wait in waits}
 
 
 def test_the_schema_names_the_parameters_of_views(admin: httpx.Client) -> None:

@@ -18,6 +18,7 @@ from perfcase.diff.compare import Side
 from perfcase.diff.rank import rank
 from perfcase.diff.sides import count_per, opened_sides
 from tests.support.formats import assert_same_in_every_format
+from tests.support.imports import imported
 
 DATA = Path(__file__).parents[1] / "data" / "diff"
 
@@ -62,3 +63,30 @@ def test_the_lines_are_the_same_in_every_format(
     assert [each["lacks"] for each in told["not_compared"]] == ["both"] * len(ranking.not_compared)
     assert len(said) == (0 if views else 3)
     assert all(line.startswith("perfcase: neither side has ") for line in said)
+
+
+def test_what_is_said_in_short_is_the_same_for_people_and_programs(tmp_path: Path) -> None:
+    """Each sentence is of one of the lines about what threads wait for: the first three that are worth one."""
+    nagle = Path(__file__).parents[2] / "sample-captures" / "d-nagle"
+    with opened_sides(*(imported(nagle / f"{name}.perfcase") for name in ("pipe", "tcp")), None, None) as (a, b):
+        found = page.comparison(a, b, rank(a, b, ["blame_by_comm"]), 0, is_one_view=True)
+    page.write(found, "json", tmp_path / "rows.json")
+    page.write(found, "table", tmp_path / "text")
+    told = json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))
+    text = (tmp_path / "text").read_text(encoding="utf-8")
+    assert text.partition("In short\n")[2].split("\n\n")[0].splitlines() == [f"  {each}" for each in told["in_short"]]
+    worth = [each for each in told["differences"] if each["per"] == "s" and abs(each["difference"]) >= 10_000_000]
+    named = [dict(zip(each["key_names"], each["key_values"], strict=True)) for each in worth if not each["is_noise"]][
+        :3
+    ]
+    assert named
+    for sentence, key in zip(told["in_short"], named, strict=True):
+        assert sentence.startswith(f"B: {key['comm']} waits ")
+        assert key["on_target"] in sentence
+    assert list(found.in_short) == told["in_short"]
+
+
+def test_nothing_is_said_in_short_of_what_is_alike(sides: tuple[Side, Side], tmp_path: Path) -> None:
+    a, _ = sides
+    page.write(page.comparison(a, a, rank(a, a), 0, is_one_view=False), "json", tmp_path / "rows.json")
+    assert json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))["in_short"] == []

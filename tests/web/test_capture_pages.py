@@ -7,6 +7,7 @@ import csv
 import httpx
 import pytest
 
+from perfcase.text import duration
 from tests.web.chromium import Page
 from tests.web.conftest import Site
 
@@ -238,3 +239,19 @@ def test_names_are_text_everywhere(page: Page, site: Site) -> None:
         page.has("<img src=x>")
         assert page.see("document.querySelectorAll('img, [onerror]').length") == 0
         assert page.see("document.title") != "hit"
+
+
+def test_what_blame_could_not_follow_is_said_above_its_rows(page: Page, site: Site) -> None:
+    capture = site.ids["x86_64"]
+    with site.running.client() as client:
+        gaps = client.get(f"/v1/captures/{capture}/views/blame_gap").json()
+    assert gaps
+    for view in ("blame_by_comm", "blame_part", "blame"):
+        page.open(site.at(f"c/{capture}/views?view={view}"))
+        page.has(view, "h2")
+        for gap in gaps:
+            said = f"{gap['part_count']:,} parts of waits, {duration(gap['wait_ns'])}, {100 * gap['wait_ratio']:.1f} %"
+            page.has(said, ".blame-gaps")
+    page.screenshot("blame-gaps")
+    page.open(site.at(f"c/{capture}/views?view=thread_time"))
+    page.until("!document.querySelector('.blame-gaps')")

@@ -12,17 +12,26 @@ CELLS = "[...document.querySelectorAll('.table tbody tr:not([aria-hidden])')].ma
 
 
 @pytest.fixture(scope="module")
-def line(site: Site) -> dict:
-    """The first line of the diff of the two: asked for here, so that the page finds it kept."""
+def told(site: Site) -> dict:
+    """The diff of the two: asked for here, so that the page finds it kept."""
     with site.running.client() as client:
         answer = client.get("/v1/diff", params={"a": site.ids["tcp"], "b": site.ids["pipe"], "limit": 200})
     assert answer.status_code == 200, answer.text
-    return answer.json()["differences"][0]
+    return answer.json()
 
 
-def test_what_changed_between_two_captures(page: Page, site: Site, line: dict, look) -> None:
+@pytest.fixture(scope="module")
+def line(told: dict) -> dict:
+    """Its first line."""
+    return told["differences"][0]
+
+
+def test_what_changed_between_two_captures(page: Page, site: Site, told: dict, line: dict, look) -> None:
     page.open(site.at(f"diff?a={site.ids['tcp']}&b={site.ids['pipe']}"))
     page.has("Can they be compared?")
+    assert told["in_short"]
+    for sentence in told["in_short"]:
+        page.has(sentence, "[aria-label='In short'] li")
     page.until(f"{CELLS}.length > 5")
     first = page.see(f"{CELLS}[0]")
     assert first[1] == line["view"]

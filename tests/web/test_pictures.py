@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import lzma
+import math
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import httpx
@@ -18,9 +20,12 @@ from tests.web.chromium import Page
 from tests.web.conftest import Site
 
 BOX = "(({x, y, width, height}) => [x, y, width, height])(document.querySelector(%r).getBoundingClientRect())"
-DATA = Path(__file__).parents[1] / "data" / "captures"
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tests" / "data" / "captures"
 NAMES = 150
 """Pixels of the threads' names beside the lanes."""
+STRIP = 2 * 17 + 3
+"""Pixels from the top to what the waits of the first lane were due to."""
 
 
 @pytest.fixture(scope="module")
@@ -135,12 +140,116 @@ def test_lanes_by_keys(page: Page, site: Site) -> None:
     page.press("ArrowDown")
     page.press("ArrowRight")
     page.until("document.querySelector('.stretch-facts')")
+    page.screenshot("lanes-many")
     told = page.see("document.querySelector('.stretch h2').innerText")
     assert told in page.see("document.querySelector('.lanes + .visually-hidden').innerText")
     page.press("+")
     page.until("location.hash.includes('zoom=')")
     page.press("Escape")
     page.until("!location.hash.includes('zoom=')")
+
+
+def test_lanes_tell_what_a_wait_was_for(page: Page, site: Site, client: httpx.Client, look: Callable) -> None:
+    capture = site.ids["tcp"]
+    page.open(site.at(f"c/{capture}/lanes?process=order-client"))
+    page.until("document.querySelector('.lanes-canvas')?.dataset.painted")
+    for kind in ("another thread", "a CPU", "a disk", "another end", "a sleep or a timeout", "one with nothing to do"):
+        page.has(kind, ".lanes-legend")
+    (thread, *_) = rows(client, capture, "thread_time", order="on_cpu_ns DESC, utid", where="coalesce(pid, 1) <> 0",
+                        process="order-client")  # fmt: skip
+    (length,) = (row["duration_ns"] for row in rows(client, capture, "capture"))
+    (wait, *_) = rows(client, capture, "blame_part", where=f"utid = {thread['utid']} AND waker_tid IS NOT NULL",
+                      order="duration_ns DESC, ts_ns", limit=1)  # fmt: skip
+    (scoped, *_) = rows(client, capture, "blame_part", where=f"utid = {thread['utid']} AND ts_ns = {wait['ts_ns']}",
+                        process="order-client")  # fmt: skip
+    page.see("document.querySelector('.lanes-canvas').scrollIntoView({block: 'center'})")
+    x, y, width, _ = page.see(BOX % ".lanes-canvas")
+    middle = x + NAMES + (wait["ts_ns"] + wait["duration_ns"] / 2) / length * (width - NAMES)
+    page.mouse("mouseMoved", middle, y + STRIP)
+    page.has(f"waited {duration(wait['duration_ns'])} for {scoped['due']}", ".lanes-tip")
+    page.screenshot("lanes-cause-tip")
+    page.click_at(middle, y + STRIP)
+    page.has(f"Waited {duration(wait['duration_ns'])} for", ".stretch h3")
+    page.has(wait["due"], ".stretch-causes li")
+    page.has(f"in {wait['call']} on {wait['target']}", ".stretch-causes li")
+    look("lanes-causes", whole=True)
+    # The other end of the chain has its own lane, at the same zoom.
+    page.press("+")
+    page.until("location.hash.includes('zoom=')")
+    zoom = page.see("new URLSearchParams(location.hash.split('?')[1]).get('zoom')")
+    page.click(".stretch-causes a", f"{wait['waker_comm']} {wait['waker_tid']}")
+    page.until(f"location.hash.includes('thread={wait['waker_tid']}')")
+    assert page.see("new URLSearchParams(location.hash.split('?')[1]).get('zoom')") == zoom
+    page.has(str(wait["waker_tid"]), ".chip")
+
+
+def test_causes_by_keys(page: Page, site: Site, client: httpx.Client) -> None:
+    capture = site.ids["tcp"]
+    # A stretch that was chosen before stays chosen as long as the page does.
+    page.open("about:blank")
+    page.open(site.at(f"c/{capture}/lanes?process=order-client"))
+    page.until("document.querySelector('.lanes-canvas')?.dataset.painted")
+    (thread, *_) = rows(client, capture, "thread_time", order="on_cpu_ns DESC, utid", where="coalesce(pid, 1) <> 0",
+                        process="order-client")  # fmt: skip
+    page.see("document.querySelector('.lanes').focus()")
+    spoken = "document.querySelector('.lanes + .visually-hidden').innerText"
+    page.press("ArrowDown")
+    page.until(f"{spoken}.includes('what it waited for')")
+    page.press("ArrowRight")
+    page.until("document.querySelector('.stretch-causes')")
+    (first, *_) = rows(
+        client, capture, "blame_lane", where=f"utid = {thread['utid']}", order="ts_ns", set="buckets=1200"
+    )
+    told = f"waited {duration(first['wait_ns'])}"
+    assert told in page.see(spoken)
+    assert first["due"] in page.see(spoken)
+    page.press("ArrowUp")
+    page.until(f"!{spoken}.includes('what it waited for')")
+
+
+def test_colours_of_causes_differ_for_every_reader() -> None:
+    """In both schemes, for those without one kind of cone, too (Machado, Oliveira, Fernandes 2009), in OKLab: 0.02 is just seen."""
+    css = (ROOT / "api" / "web" / "src" / "style" / "base.css").read_text()
+    found = re.findall(r"--cause-([a-z]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)", css)
+    assert len(found) == 8
+    for scheme in (1, 2):
+        for reader, seen_as in CONES.items():
+            seen = {each[0]: oklab(times(seen_as, linear(each[scheme]))) for each in found}
+            for one, other in itertools.combinations(seen, 2):
+                assert math.dist(seen[one], seen[other]) > 0.14, (scheme, reader, one, other)
+
+
+CONES = {
+    "any": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "no L": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+    "no M": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.01182, 0.04294, 0.968881)),
+    "no S": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.3039)),
+}
+"""What linear red, green and blue look like to a reader without cones of a kind."""
+LMS = (
+    (0.4122214708, 0.5363325363, 0.0514459929),
+    (0.2119034982, 0.6806995451, 0.1073969566),
+    (0.0883024619, 0.2817188376, 0.6299787005),
+)
+LAB = (
+    (0.2104542553, 0.793617785, -0.0040720468),
+    (1.9779984951, -2.428592205, 0.4505937099),
+    (0.0259040371, 0.7827717662, -0.808675766),
+)
+"""OKLab (Ottosson 2020): of cone responses, and of their cube roots."""
+
+
+def linear(colour: str) -> list[float]:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    return [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+
+
+def times(matrix: Sequence[Sequence[float]], vector: Sequence[float]) -> list[float]:
+    return [sum(a * b for a, b in zip(row, vector, strict=True)) for row in matrix]
+
+
+def oklab(rgb: Sequence[float]) -> list[float]:
+    return times(LAB, [part ** (1 / 3) for part in times(LMS, [min(max(each, 0), 1) for each in rgb])])
 
 
 def test_histograms_add_up(page: Page, site: Site, client: httpx.Client, look: Callable) -> None:

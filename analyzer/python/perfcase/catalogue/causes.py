@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+from perfcase import text
 from perfcase.catalogue.kit import load_kit
 from perfcase.lazy import duckdb
+
+FOLLOWED = ("blame", "blame_by_comm", "blame_part")
+"""Tables and views of waits that are followed to their cause: blame_gap says what of them is not."""
 
 
 def due(wait: Mapping[str, str | None]) -> str:
@@ -15,3 +20,13 @@ def due(wait: Mapping[str, str | None]) -> str:
     given = {name: wait.get(column) for name, column in names.items()}
     with duckdb.connect() as connection:
         return connection.execute(f"SELECT {load_kit()['due'].sql}", given).fetchall()[0][0]
+
+
+def gaps(rows: Iterable[Mapping[str, Any]]) -> str | None:
+    """Return in a sentence how much of the waiting was not followed to its cause; None if all was. ``rows``: of blame_gap."""
+    reasons = [
+        f"{text.plural(row['part_count'], 'part')} of waits, {text.duration(row['wait_ns'])}, {text.ratio(row['wait_ratio'])}"
+        f" of the time waited ({row['meaning']})"
+        for row in rows
+    ]
+    return f"not followed to its cause: {'; '.join(reasons)}" if reasons else None

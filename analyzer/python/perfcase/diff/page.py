@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,6 +66,8 @@ class Comparison:
     """What was not compared and why, as sentences."""
     stacks: StackComparison | None = None
     findings: Sequence[Change] = ()
+    in_short: Sequence[str] = ()
+    """What threads of B wait for more or less than those of A, the most first, as sentences."""
 
 
 def comparison(
@@ -83,7 +85,8 @@ def comparison(
     lines = [*ranking.lines, *ranking.noise] if is_one_view else ranking.lines
     missing = _missing(a, b, ranking.not_compared) if with_missing else []
     return Comparison(
-        a, b, ranking, lines[:limit] if limit else lines, len(lines), conditions(a, b), settings(a, b), missing, stacks, findings
+        a, b, ranking, lines[:limit] if limit else lines, len(lines), conditions(a, b), settings(a, b), missing, stacks, findings,
+        _in_short(ranking.lines),
     )  # fmt: skip
 
 
@@ -171,6 +174,7 @@ def record_of(found: Comparison) -> dict[str, Any]:
     return {
         "a": {"name": a.name, "duration_ns": a.duration_ns},
         "b": {"name": b.name, "duration_ns": b.duration_ns},
+        "in_short": list(found.in_short),
         "findings": [asdict(each) for each in found.findings],
         "comparability": [asdict(each) for each in found.conditions],
         "per": {"event": a.per, "a": a.per_count, "b": b.per_count} if a.per else None,
@@ -191,7 +195,11 @@ def _text(found: Comparison, output: Path | None) -> None:
         if a.per:
             line = f"  amounts are per {a.per}: {a.per_count:,.0f} in A, {b.per_count:,.0f} in B"
             console.print(rich.text.Text(safe(line)))
-        _causes(console, found.ranking.lines)
+        if found.in_short:
+            console.print()
+            console.print(rich.text.Text("In short", style="bold"))
+        for each in found.in_short:
+            console.print(rich.text.Text(f"  {safe(each)}"), soft_wrap=True)
         fired.write(console, list(found.findings))
         console.print()
         if stacks:
@@ -231,20 +239,16 @@ def _conditions(console: Any, found: Sequence[Condition]) -> None:  # noqa: ANN4
         console.print(rich.text.Text(f"  alike: {alike}"))
 
 
-def _causes(console: Any, lines: Sequence[Ranked]) -> None:  # noqa: ANN401
-    """Say first what threads wait for that they did not wait for, or wait for no more."""
+def _in_short(lines: Sequence[Ranked]) -> list[str]:
+    """Say what threads wait for that they did not wait for, or wait for no more."""
     found = [each.difference for each in lines if each.difference.view == "blame_by_comm"]
     found = [each for each in found if each.per == "s" and abs(each.difference) >= LEAST_NS_PER_S][:CAUSES]
-    if not found:
-        return
-    console.print()
-    console.print(rich.text.Text("In short", style="bold"))
-    for each in found:
-        wait = dict(zip(each.keys, each.key, strict=True))
-        more = "more" if each.difference > 0 else "less"
-        figure = value(each, abs(each.difference))
-        line = f"  B: {wait['comm']} waits {figure} {more} for {due(wait)}"
-        console.print(rich.text.Text(safe(line)), soft_wrap=True)
+    return [_sentence(each, dict(zip(each.keys, each.key, strict=True))) for each in found]
+
+
+def _sentence(wait: Difference, key: Mapping[str, str | None]) -> str:
+    more = "more" if wait.difference > 0 else "less"
+    return f"B: {key['comm']} waits {value(wait, abs(wait.difference))} {more} for {due(key)}"
 
 
 def _settings(console: Any, found: Sequence[Setting]) -> None:  # noqa: ANN401

@@ -12,6 +12,7 @@ from perfcase.case.coverage import why_empty
 from perfcase.case.kept import have_findings, recall_view
 from perfcase.case.opening import Opened
 from perfcase.case.sharing import FINDINGS
+from perfcase.catalogue.causes import FOLLOWED, gaps
 from perfcase.catalogue.histogram import RANK, added_up, keys_of
 from perfcase.catalogue.plot import Plan, plan
 from perfcase.catalogue.schema import load_tables, quote
@@ -84,6 +85,8 @@ class Result(Rows):
         if request.limit is None and request.fmt == "table" and not self._is_plotted and has_first(request):
             _take_first(self._connection, request, TABLE_ROWS_MAX + 1)
         super().write(output)
+        if request.name in FOLLOWED and (told := self._gaps()):
+            say(told)
         if self.rows.row_count or request.settings:
             return
         name = request.name
@@ -91,6 +94,10 @@ class Result(Rows):
             why = why_empty(self._connection, name)
             if why:
                 say(f"{name} has no rows: {why}")
+
+    def _gaps(self) -> str | None:
+        rows = select(self._connection, "SELECT * FROM blame_gap", None).relation()
+        return gaps(dict(zip(rows.columns, row, strict=True)) for row in rows.fetchall())
 
 
 def run(request: Request, case: Opened) -> Result:

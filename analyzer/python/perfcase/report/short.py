@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfcase.catalogue.causes import due
+from perfcase.catalogue.causes import due, gaps
 from perfcase.report.document import Column
 from perfcase.report.page import NOT_THE_RECORDERS_NAME, Page
 
@@ -100,6 +100,8 @@ def _waits(page: Page) -> None:
         page.source("blame_by_comm")
     elif page.has_rows("thread_time"):
         page.line("no thread waited a millisecond for anything but work", "quiet")
+    if told := gaps(page.select("blame_gap")):
+        page.line(told, "quiet")
 
 
 def _failures(page: Page) -> None:

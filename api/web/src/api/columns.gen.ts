@@ -9,6 +9,9 @@ export interface Columns {
   allocation_by_stack: { upid: number; pid: number; process: string; kind: string; stack: string; event_count: Whole; grown_bytes: Whole; shrunk_bytes: Whole; grown_ratio: number };
   blame: { ts_ns: Whole; duration_ns: Whole; utid: number; name_id: number; work: string; work_count: number; call: string; descriptor_id: number; stack_id: number; waker_utid: number; cause: string; on_utid: number; on_name_id: number; on_call: string; on_descriptor_id: number; on_stack_id: number; on_cpu: number; device: string; depth: number };
   blame_by_comm: { comm: string; work: string; call: string; cause: string; on_comm: string; on_call: string; on_target: string; wait_ns: Whole; wait_ratio: number; wait_count: Whole; wait_max_ns: Whole };
+  blame_gap: { cause: string; meaning: string; part_count: Whole; wait_ns: Whole; wait_ratio: number };
+  blame_lane: { utid: number; tid: number; pid: number; comm: string; ts_ns: Whole; duration_ns: Whole; kind: string; part_count: Whole; wait_ns: Whole; kind_ns: Whole; due: string; due_ns: Whole };
+  blame_part: { ts_ns: Whole; duration_ns: Whole; utid: number; tid: number; pid: number; comm: string; work: string; call: string; target: string; stack_id: number; waker_utid: number; waker_tid: number; waker_comm: string; kind: string; cause: string; due: string; on_utid: number; on_tid: number; on_comm: string; on_call: string; on_target: string; on_cpu: number; depth: number };
   block_device: { device: string; device_name: string };
   block_io: { ts_ns: Whole; queued_ts_ns: Whole; issued_ts_ns: Whole; completed_ts_ns: Whole; queue_ns: Whole; latency_ns: Whole; device: string; sector: Whole; size_bytes: Whole; operation: string; rwbs: string; error: number; merge_count: number; requeue_count: number; completion_count: number; is_ambiguous: boolean; utid: number; cpu: number; comm: string };
   block_latency: { device: string; device_name: string; operation: string; bucket_min_ns: Whole; bucket_max_ns: Whole; request_count: Whole; latency_total_ns: Whole; latency_max_ns: Whole };
@@ -226,6 +229,7 @@ export interface Columns {
 
 /** The parameters of views that have some. */
 export interface Parameters {
+  blame_lane: "buckets" | "end_ns" | "start_ns";
   block_latency_over_time: "interval_ns";
   cache_line_access: "cache_line_bytes";
   contended_cache_line: "cache_line_bytes";

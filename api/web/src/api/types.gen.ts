@@ -185,6 +185,7 @@ export interface Pruned {
 export interface Comparison {
   a: Side;
   b: Side;
+  in_short: string[];
   findings: Change[];
   comparability: Condition[];
   per: Per | null;

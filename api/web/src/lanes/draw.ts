@@ -2,10 +2,12 @@
 
 import type { NumbersOf, RowOf } from "../api/rows";
 import { safe } from "../parts/safe";
-import { figure } from "../parts/units";
-import type { Picked } from "./lanes";
+import { duration, figure, plural } from "../parts/units";
+import { type CauseRow, causesOf, kindOf, saidOfCause } from "./causes";
 
 export const ROW = 17;
+/** The height of the track of causes, below that of the states. */
+const STRIP = 9;
 const FONT = "11.5px system-ui, sans-serif";
 
 type Spent = NumbersOf<"thread_lane", "running_ns" | "runnable_ns" | "disk_sleep_ns" | "sleeping_ns" | "other_ns">;
@@ -20,7 +22,24 @@ export interface Lane {
   name: string;
   /** In the order of time. */
   rows: LaneRow[];
+  /** What its waits were due to, in the order of time. */
+  causes: CauseRow[];
 }
+
+/** What of a lane one line of the picture shows: its states, or what its waits were due to. */
+export interface Track {
+  lane: Lane;
+  top: number;
+  height: number;
+  shows: "states" | "causes";
+}
+
+/** A stretch of a track that was chosen. */
+export type Picked = {
+  lane: Lane;
+  /** The moment that was clicked, in ns. */
+  at: number;
+} & ({ shows: "states"; row: LaneRow } | { shows: "causes"; row: CauseRow });
 
 export const GROUPS: { text: string; colour: string; column: keyof Spent; states: string[] }[] = [
   { text: "running", colour: "--state-running", column: "running_ns", states: ["running"] },
@@ -42,12 +61,14 @@ export function groupOf(state: string): (typeof GROUPS)[number] {
 /** The rows of each thread, the threads in the order given. */
 export function lanesOf(
   threads: readonly Pick<RowOf<"thread_time">, "utid" | "tid" | "comm">[],
-  rows: RowOf<"thread_lane">[],
+  rows: readonly RowOf<"thread_lane">[],
+  causes: readonly RowOf<"blame_lane">[],
 ): Lane[] {
-  const found = new Map(
+  const due = causesOf(causes);
+  const found = new Map<number | null, Lane>(
     threads.map(({ utid, tid, comm }) => [
       utid,
-      { utid: Number(utid), name: safe(`${comm ?? "?"} ${tid}`), rows: [] as LaneRow[] },
+      { utid: Number(utid), name: safe(`${comm ?? "?"} ${tid}`), rows: [], causes: due.get(Number(utid)) ?? [] },
     ]),
   );
   for (const row of rows)
@@ -65,6 +86,25 @@ export function lanesOf(
   return [...found.values()];
 }
 
+/** The lines of the picture from above; a lane has causes if one of them is known. */
+export function tracksOf(lanes: readonly Lane[]): Track[] {
+  const tracks: Track[] = [];
+  let top = ROW;
+  for (const lane of lanes) {
+    tracks.push({ lane, top, height: ROW, shows: "states" });
+    top += ROW;
+    if (!lane.causes.length) continue;
+    tracks.push({ lane, top, height: STRIP, shows: "causes" });
+    top += STRIP;
+  }
+  return tracks;
+}
+
+export function heightOf(tracks: readonly Track[]): number {
+  const last = tracks.at(-1);
+  return last ? last.top + last.height : ROW;
+}
+
 export interface Picture {
   from: number;
   to: number;
@@ -79,62 +119,84 @@ export interface Picture {
   drag: [number, number] | null;
 }
 
-export function draw(context: CanvasRenderingContext2D, lanes: Lane[], picture: Picture): void {
-  const { from, to, names, width, colours, paint } = picture;
+export function draw(context: CanvasRenderingContext2D, tracks: readonly Track[], picture: Picture): void {
+  const { from, to, names, width, paint } = picture;
   const [ink, faint, line, ground, accent] = paint as [string, string, string, string, string];
   const room = Math.max(width - names, 1);
+  const height = heightOf(tracks);
   const x = (ns: number) => names + ((ns - from) / (to - from)) * room;
-  context.clearRect(0, 0, width, (lanes.length + 1) * ROW);
+  const box = (row: { ts_ns: number; duration_ns: number }): [number, number] => {
+    const left = x(row.ts_ns);
+    return [left, Math.max(x(row.ts_ns + row.duration_ns) - left, 0.75)];
+  };
+  context.clearRect(0, 0, width, height);
   context.font = FONT;
   context.textBaseline = "middle";
-  axis(context, from, to, x, faint, line, (lanes.length + 1) * ROW);
-  lanes.forEach((lane, number) => {
-    const top = (number + 1) * ROW;
+  axis(context, from, to, x, faint, line, height);
+  tracks.forEach((track, number) => {
+    const { lane, top, shows } = track;
     if (number === picture.at) {
       context.fillStyle = ground;
-      context.fillRect(0, top, width, ROW);
+      context.fillRect(0, top, width, track.height);
     }
-    context.fillStyle = ink;
-    context.save();
-    context.beginPath();
-    context.rect(0, top, names - 6, ROW);
-    context.clip();
-    context.fillText(lane.name, 4, top + ROW / 2);
-    context.restore();
-    for (const row of lane.rows) {
-      const left = x(row.ts_ns);
-      const wide = Math.max(x(row.ts_ns + row.duration_ns) - left, 0.75);
-      if (row.interval_count === 1) {
-        const { colour } = groupOf(row.state);
-        const isThin = colour === "--state-sleep";
-        context.fillStyle = colours.get(colour)!;
-        context.fillRect(left, top + (isThin ? ROW / 2 - 1 : 2), wide, isThin ? 2 : ROW - 4);
-        continue;
-      }
-      // Several in a pixel: their shares stand on each other.
-      let y = top + ROW - 2;
-      const all = GROUPS.reduce((sum, { column }) => sum + row[column], 0) || 1;
-      for (const { colour, column } of GROUPS) {
-        const high = ((ROW - 4) * row[column]) / all;
-        context.fillStyle = colours.get(colour)!;
-        context.fillRect(left, y - high, wide, high);
-        y -= high;
+    if (shows === "states") {
+      context.fillStyle = ink;
+      context.save();
+      context.beginPath();
+      context.rect(0, top, names - 6, ROW);
+      context.clip();
+      context.fillText(lane.name, 4, top + ROW / 2);
+      context.restore();
+      for (const row of lane.rows) state(context, row, top, box(row), picture.colours);
+    } else {
+      for (const row of lane.causes) {
+        const { colour, isThin } = kindOf(row.kind);
+        const [left, wide] = box(row);
+        context.fillStyle = picture.colours.get(colour)!;
+        context.fillRect(left, top, wide, isThin ? 3 : STRIP - 3);
       }
     }
-    if (picture.picked?.lane.utid === lane.utid) {
+    if (picture.picked?.lane.utid === lane.utid && picture.picked.shows === shows) {
       const { row } = picture.picked;
       const left = Math.max(x(row.ts_ns), names);
+      const wide = Math.max(Math.min(x(row.ts_ns + row.duration_ns), width) - left, 3);
       context.strokeStyle = accent;
       context.lineWidth = 2;
-      context.strokeRect(left, top + 1, Math.max(Math.min(x(row.ts_ns + row.duration_ns), width) - left, 3), ROW - 2);
+      if (shows === "states") context.strokeRect(left, top + 1, wide, ROW - 2);
+      else context.strokeRect(left, top - 1, wide, STRIP - 1);
     }
   });
   if (picture.drag) {
     const [begin, end] = picture.drag.map(x) as [number, number];
     context.globalAlpha = 0.2;
     context.fillStyle = accent;
-    context.fillRect(Math.min(begin, end), 0, Math.abs(end - begin), (lanes.length + 1) * ROW);
+    context.fillRect(Math.min(begin, end), 0, Math.abs(end - begin), height);
     context.globalAlpha = 1;
+  }
+}
+
+function state(
+  context: CanvasRenderingContext2D,
+  row: LaneRow,
+  top: number,
+  [left, wide]: [number, number],
+  colours: Picture["colours"],
+): void {
+  if (row.interval_count === 1) {
+    const { colour } = groupOf(row.state);
+    const isThin = colour === "--state-sleep";
+    context.fillStyle = colours.get(colour)!;
+    context.fillRect(left, top + (isThin ? ROW / 2 - 1 : 2), wide, isThin ? 2 : ROW - 4);
+    return;
+  }
+  // Several in a pixel: their shares stand on each other.
+  let y = top + ROW - 2;
+  const all = GROUPS.reduce((sum, { column }) => sum + row[column], 0) || 1;
+  for (const { colour, column } of GROUPS) {
+    const high = ((ROW - 4) * row[column]) / all;
+    context.fillStyle = colours.get(colour)!;
+    context.fillRect(left, y - high, wide, high);
+    y -= high;
   }
 }
 
@@ -171,17 +233,49 @@ function axis(
   }
 }
 
-/** The row of a lane at a moment; `tolerance`: ns of a pixel. A long one before one of many short ones. */
-export function stretchAt(lane: Lane, at: number, tolerance: number): LaneRow | null {
-  let best: LaneRow | null = null;
-  let nearest = 2 * tolerance;
-  for (const row of lane.rows) {
+/** The stretch of a track at a moment; `tolerance`: ns of a pixel. A long one before one of many short ones. */
+export function pickedAt({ lane, shows }: Track, at: number, tolerance: number): Picked | null {
+  if (shows === "states") {
+    const row = nearest(lane.rows, at, tolerance);
+    return row && { lane, at, shows, row };
+  }
+  const row = nearest(lane.causes, at, tolerance);
+  return row && { lane, at, shows, row };
+}
+
+function nearest<R extends { ts_ns: number; duration_ns: number }>(
+  rows: readonly R[],
+  at: number,
+  tolerance: number,
+): R | null {
+  let best: R | null = null;
+  let least = 2 * tolerance;
+  for (const row of rows) {
     const away =
       at < row.ts_ns ? row.ts_ns - at : at > row.ts_ns + row.duration_ns ? at - row.ts_ns - row.duration_ns : 0;
-    if (away < nearest || (away === nearest && best !== null && row.duration_ns > best.duration_ns)) {
-      nearest = away;
+    if (away < least || (away === least && best !== null && row.duration_ns > best.duration_ns)) {
+      least = away;
       best = row;
     }
   }
   return best;
+}
+
+/** The stretch of a track beside the one that was picked; `by`: 1 or -1. */
+export function pickedBeside(track: Track, picked: Picked | null, by: number): Picked | null {
+  const { lane, shows } = track;
+  const rows = shows === "states" ? lane.rows : lane.causes;
+  const isHere = picked?.lane.utid === lane.utid && picked.shows === shows;
+  const now = isHere ? (rows as unknown[]).indexOf(picked.row) : by > 0 ? -1 : rows.length;
+  const row = rows[now + by];
+  return row ? ({ lane, shows, row, at: row.ts_ns + row.duration_ns / 2 } as Picked) : null;
+}
+
+/** A stretch in words. */
+export function said(picked: Picked): string {
+  if (picked.shows === "causes") return saidOfCause(picked.row);
+  const { row } = picked;
+  return row.interval_count === 1
+    ? `${row.state}, ${duration(row.duration_ns)}`
+    : `${row.state} and more, ${plural(row.interval_count, "interval")} in ${duration(row.duration_ns)}`;
 }

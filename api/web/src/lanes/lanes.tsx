@@ -11,19 +11,26 @@ import { Problem } from "../parts/problem";
 import { sqlOf } from "../parts/sql";
 import { duration } from "../parts/units";
 import { seconds, windowText } from "../timeline/window";
-import { draw, GROUPS, type Lane, type LaneRow, lanesOf, ROW, stretchAt } from "./draw";
+import { KINDS } from "./causes";
+import {
+  draw,
+  GROUPS,
+  heightOf,
+  type Lane,
+  lanesOf,
+  type Picked,
+  pickedAt,
+  pickedBeside,
+  said,
+  tracksOf,
+} from "./draw";
 import { Stretch } from "./stretch";
 import "./lanes.css";
 
 const BUCKETS = 1200;
 const MORE = 60;
-
-export interface Picked {
-  lane: Lane;
-  row: LaneRow;
-  /** The moment that was clicked, in ns. */
-  at: number;
-}
+/** A thread has at most two rows in a bucket. */
+const ROWS_MAX = 400_000;
 
 export default function Lanes({ captureId, capture, filters, onFilters }: CaptureProps) {
   const { params, set } = useRoute();
@@ -41,22 +48,38 @@ export default function Lanes({ captureId, capture, filters, onFilters }: Captur
     ...filterParams(filters),
   });
   const known = threads.data?.slice(0, limit) ?? [];
-  const rows = useView(known.length ? captureId : null, "thread_lane", {
+  const asked = known.length ? captureId : null;
+  const buckets = Math.min(BUCKETS, Math.floor(ROWS_MAX / (2 * limit)));
+  const rows = useView(asked, "thread_lane", {
     where: sqlOf("thread_lane")`${"utid"} IN ${known.map(({ utid }) => utid)}`,
     set: [
       setting("thread_lane", "start_ns", from),
       setting("thread_lane", "end_ns", to),
-      setting("thread_lane", "buckets", BUCKETS),
+      setting("thread_lane", "buckets", buckets),
     ],
-    limit: 400_000,
+    limit: ROWS_MAX,
     ...scope,
   });
-  const lanes = useMemo(() => (rows.data ? lanesOf(known, rows.data) : []), [rows.data]);
+  const causes = useView(asked, "blame_lane", {
+    where: sqlOf("blame_lane")`${"utid"} IN ${known.map(({ utid }) => utid)}`,
+    set: [
+      setting("blame_lane", "start_ns", from),
+      setting("blame_lane", "end_ns", to),
+      setting("blame_lane", "buckets", buckets),
+    ],
+    limit: ROWS_MAX,
+    ...scope,
+  });
+  const isKnown = rows.data !== undefined && causes.data !== undefined;
+  const lanes = useMemo(
+    () => (rows.data && causes.data ? lanesOf(known, rows.data, causes.data) : []),
+    [rows.data, causes.data],
+  );
   const [picked, setPicked] = useState<Picked | null>(null);
   const zoom = (part: [number, number] | null) =>
     set({ zoom: part && (part[0] > 0 || part[1] < length) ? windowText([part[0] / 1e9, part[1] / 1e9]) : null }, true);
-  const error = threads.error ?? rows.error;
-  if (error) return <Problem error={error} again={threads.error ? threads.again : rows.again} />;
+  const failed = [threads, rows, causes].find(({ error }) => error);
+  if (failed?.error) return <Problem error={failed.error} again={failed.again} />;
   const isZoomed = params.has("zoom");
   return (
     <section aria-label="States of threads">
@@ -64,10 +87,9 @@ export default function Lanes({ captureId, capture, filters, onFilters }: Captur
         <h2>Threads over time</h2>
         <span class="quiet">
           {duration(from)} to {duration(to)}: {duration(to - from)}
-          {rows.loading && rows.data ? " – loading" : ""}
+          {(rows.loading || causes.loading) && isKnown ? " – loading" : ""}
         </span>
         <span class="spring" />
-        <Legend />
         <button type="button" disabled={!isZoomed} onClick={() => zoom(null)}>
           Zoom out
         </button>
@@ -80,7 +102,8 @@ export default function Lanes({ captureId, capture, filters, onFilters }: Captur
           Only this part
         </button>
       </div>
-      {!threads.data || (known.length > 0 && !rows.data) ? (
+      <Legend hasCauses={Boolean(causes.data?.length)} />
+      {!threads.data || (known.length > 0 && !isKnown) ? (
         <p class="waiting" role="status">
           Loading …
         </p>
@@ -99,21 +122,34 @@ export default function Lanes({ captureId, capture, filters, onFilters }: Captur
           <span class="quiet">The {limit} that ran most are shown.</span>
         </p>
       )}
-      {picked && <Stretch captureId={captureId} picked={picked} onClose={() => setPicked(null)} />}
+      {picked && (
+        <Stretch captureId={captureId} picked={picked} zoom={params.get("zoom")} onClose={() => setPicked(null)} />
+      )}
     </section>
   );
 }
 
-function Legend() {
+function Legend({ hasCauses }: { hasCauses: boolean }) {
   return (
-    <span class="lanes-legend">
+    <p class="lanes-legend">
       {GROUPS.map(({ text, colour }) => (
         <span key={text}>
           <i style={{ background: `var(${colour})` }} />
           {text}
         </span>
       ))}
-    </span>
+      {hasCauses && (
+        <span class="lanes-legend" title="Where it is known that the thread had work; otherwise what kept it up">
+          Below, what a thread waited for:
+          {KINDS.map(({ text, colour, isThin }) => (
+            <span key={text}>
+              <i class={isThin ? "lanes-thin" : "lanes-strip"} style={{ background: `var(${colour})` }} />
+              {text}
+            </span>
+          ))}
+        </span>
+      )}
+    </p>
   );
 }
 
@@ -142,9 +178,15 @@ function Chart({
   const [width, setWidth] = useState(0);
   const [drag, setDrag] = useState<[number, number] | null>(null);
   const [at, setAt] = useState(0);
+  const [hover, setHover] = useState<{ told: Picked; x: number; y: number } | null>(null);
+  const tracks = useMemo(() => tracksOf(lanes), [lanes]);
+  const height = heightOf(tracks);
   const names = width < 500 ? 96 : NAMES;
   const room = Math.max(width - names, 1);
-  const colours = useMemo(() => new Map(GROUPS.map(({ colour: name }) => [name, colour(name)])), [isDark]);
+  const colours = useMemo(
+    () => new Map([...GROUPS, ...KINDS].map(({ colour: name }) => [name, colour(name)])),
+    [isDark],
+  );
   const paint = useMemo(() => ["--ink", "--ink-3", "--line", "--sunk", "--accent"].map(colour), [isDark]);
   useLayoutEffect(() => {
     const element = box.current!;
@@ -158,12 +200,11 @@ function Chart({
     const element = canvas.current;
     if (!element || !width) return;
     const density = devicePixelRatio || 1;
-    const height = (lanes.length + 1) * ROW;
     element.width = Math.round(width * density);
     element.height = Math.round(height * density);
     const context = element.getContext("2d")!;
     context.setTransform(density, 0, 0, density, 0, 0);
-    draw(context, lanes, { from, to, names, width, colours, paint, at, picked, drag });
+    draw(context, tracks, { from, to, names, width, colours, paint, at, picked, drag });
     element.dataset.painted = "1";
   });
   const time = (event: MouseEvent) => {
@@ -187,17 +228,21 @@ function Chart({
     event.preventDefault();
     box.current!.focus({ preventScroll: true });
   };
-  const hit = (event: MouseEvent) => {
+  const under = (event: MouseEvent) => {
     const y = event.clientY - canvas.current!.getBoundingClientRect().top;
-    const number = Math.floor(y / ROW) - 1;
-    const lane = lanes[number];
-    if (!lane) return;
-    setAt(number);
-    choose(lane, time(event));
+    const number = tracks.findIndex((track) => y >= track.top && y < track.top + track.height);
+    const track = tracks[number];
+    return { number, y, told: track ? pickedAt(track, time(event), (to - from) / room) : null };
   };
-  const choose = (lane: Lane, moment: number) => {
-    const row = stretchAt(lane, moment, (to - from) / room);
-    if (row) onPick({ lane, row, at: moment });
+  const hit = (event: MouseEvent) => {
+    const { number, told } = under(event);
+    if (number >= 0) setAt(number);
+    if (told) onPick(told);
+  };
+  const look = (event: MouseEvent) => {
+    const x = event.clientX - canvas.current!.getBoundingClientRect().left;
+    const { told, y } = under(event);
+    setHover(told && x >= names && !event.buttons ? { told, x, y } : null);
   };
   const wheel = (event: WheelEvent) => {
     if (!event.ctrlKey && !event.shiftKey) return;
@@ -214,17 +259,15 @@ function Chart({
     onZoom([from + by, to + by]);
   };
   const step = (by: number) => {
-    const lane = lanes[at]!;
-    const now =
-      picked && picked.lane.utid === lane.utid ? lane.rows.indexOf(picked.row) : by > 0 ? -1 : lane.rows.length;
-    const row = lane.rows[now + by];
-    if (row) onPick({ lane, row, at: row.ts_ns + row.duration_ns / 2 });
+    const track = tracks[at];
+    const next = track && pickedBeside(track, picked, by);
+    if (next) onPick(next);
   };
   const key = (event: KeyboardEvent) => {
     const middle = (from + to) / 2;
     const moves: Record<string, () => void> = {
       ArrowUp: () => setAt(Math.max(at - 1, 0)),
-      ArrowDown: () => setAt(Math.min(at + 1, lanes.length - 1)),
+      ArrowDown: () => setAt(Math.min(at + 1, tracks.length - 1)),
       ArrowLeft: () => (event.shiftKey ? pan(-0.25) : step(-1)),
       ArrowRight: () => (event.shiftKey ? pan(0.25) : step(1)),
       "+": () => scale(1 / 1.5, picked?.at ?? middle),
@@ -245,7 +288,7 @@ function Chart({
     element.addEventListener("wheel", listen, { passive: false });
     return () => element.removeEventListener("wheel", listen);
   }, []);
-  const lane = lanes[at];
+  const track = tracks[at];
   return (
     <>
       <div
@@ -253,26 +296,33 @@ function Chart({
         class="lanes"
         tabIndex={0}
         role="application"
-        aria-label="Lanes of threads. Up and down choose a thread, left and right a stretch, plus and minus zoom, Escape shows all."
+        aria-label="Lanes of threads. Up and down choose a thread, its states or what it waited for, left and right a stretch, plus and minus zoom, Escape shows all."
         onMouseDown={down}
+        onMouseMove={look}
+        onMouseLeave={() => setHover(null)}
         onDblClick={() => onZoom(null)}
         onKeyDown={key}
       >
-        <canvas
-          ref={canvas}
-          style={{ width: "100%", height: `${(lanes.length + 1) * ROW}px` }}
-          class="lanes-canvas"
-          aria-hidden="true"
-        />
+        <canvas ref={canvas} style={{ width: "100%", height: `${height}px` }} class="lanes-canvas" aria-hidden="true" />
+        {hover && <Tip {...hover} width={width} />}
       </div>
       <p class="visually-hidden" aria-live="polite">
-        {lane
-          ? `${lane.name}${picked && picked.lane.utid === lane.utid ? `: ${picked.row.state}, ${duration(picked.row.duration_ns)}` : ""}`
-          : ""}
+        {track ? track.lane.name + (track.shows === "causes" ? ", what it waited for" : "") : ""}
+        {track && picked?.lane.utid === track.lane.utid && picked.shows === track.shows ? `: ${said(picked)}` : ""}
       </p>
       <p class="quiet lanes-how">
         Drag to zoom, Ctrl and the wheel too; a double click shows all. A click tells of a stretch.
       </p>
     </>
+  );
+}
+
+function Tip({ told, x, y, width }: { told: Picked; x: number; y: number; width: number }) {
+  const style = x > width / 2 ? { right: `${width - x + 12}px` } : { left: `${x + 12}px` };
+  return (
+    <div class="lanes-tip" style={{ ...style, top: `${y + 16}px` }} aria-hidden="true">
+      <b>{told.lane.name}</b>
+      <span>{said(told)}</span>
+    </div>
   );
 }

@@ -8,8 +8,8 @@ import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { sqlOf } from "../parts/sql";
 import { count, duration } from "../parts/units";
-import { GROUPS } from "./draw";
-import type { Picked } from "./lanes";
+import { GROUPS, type Picked, said } from "./draw";
+import { StretchCauses } from "./stretch-causes";
 
 type State = RowOf<"followed_state">;
 type Shown = "ts_ns" | "duration_ns" | "state" | "cpu" | "next_state" | "is_open" | "is_ambiguous";
@@ -43,7 +43,15 @@ function question({ row, lane, at }: Picked): string {
   ].join(" ");
 }
 
-export function Stretch({ captureId, picked, onClose }: { captureId: string; picked: Picked; onClose: () => void }) {
+interface StretchProps {
+  captureId: string;
+  picked: Picked;
+  /** The part of the capture that the lanes show, for links to other lanes. */
+  zoom: string | null;
+  onClose: () => void;
+}
+
+export function Stretch({ captureId, picked, zoom, onClose }: StretchProps) {
   const [told, setTold] = useState<{ of: Picked; interval: Interval | null; error: ApiError | null } | null>(null);
   useEffect(() => {
     const abort = new AbortController();
@@ -55,30 +63,33 @@ export function Stretch({ captureId, picked, onClose }: { captureId: string; pic
       .catch((error) => give(null, shown(error)));
     return () => abort.abort();
   }, [picked]);
-  const { lane, row } = picked;
+  const { lane } = picked;
   const now = told?.of === picked ? told : null;
+  const several = picked.shows === "states" && picked.row.interval_count > 1 ? picked.row : null;
   return (
     <section class="stretch" aria-label="Stretch">
       <div class="row">
         <h2>{lane.name}</h2>
         <span class="quiet">
-          {row.interval_count > 1 ? `${count(row.interval_count)} intervals in ${duration(row.duration_ns)}` : ""}
+          {several && `${count(several.interval_count)} intervals in ${duration(several.duration_ns)}`}
+          {picked.shows === "causes" && said(picked)}
         </span>
         <span class="spring" />
         <button type="button" onClick={onClose}>
           Close
         </button>
       </div>
-      {row.interval_count > 1 && (
+      {several && (
         <p class="row">
-          {GROUPS.filter(({ column }) => Number(row[column]) > 0).map(({ text, column, colour }) => (
+          {GROUPS.filter(({ column }) => several[column] > 0).map(({ text, column, colour }) => (
             <span key={text} class="lanes-legend">
               <i style={{ background: `var(${colour})` }} />
-              {text} {duration(Number(row[column]))}
+              {text} {duration(several[column])}
             </span>
           ))}
         </p>
       )}
+      <StretchCauses captureId={captureId} picked={picked} zoom={zoom} />
       {now?.error ? (
         <Problem error={now.error} />
       ) : now ? (

@@ -152,6 +152,16 @@ function DiffResult({ query }: { query: DiffQuery }) {
   return (
     <div class={loading ? "compared dim" : "compared"}>
       <Comparability diff={data} />
+      {data.in_short.length > 0 && (
+        <section aria-label="In short">
+          <h2>In short</h2>
+          <ul class="moved">
+            {data.in_short.map((one) => (
+              <li key={one}>{safe(one)}</li>
+            ))}
+          </ul>
+        </section>
+      )}
       <Fired diff={data} />
       {data.stacks && (
         <section>

@@ -5,6 +5,7 @@ import { useSchema } from "../api/hooks";
 import type { TableEntry } from "../api/types.gen";
 import type { CaptureProps } from "../app/pages";
 import { filterParams, href, useRoute } from "../app/route";
+import { BlameGaps, FOLLOWED } from "../parts/blame-gaps";
 import { Waiting } from "../parts/problem";
 import { sortOf, sortText } from "../parts/sql";
 import { sentence } from "../parts/units";
@@ -49,6 +50,7 @@ export default function Views({ captureId, filters, onFilters }: CaptureProps) {
                 }
               />
             ))}
+            {FOLLOWED.includes(view.name) && <BlameGaps captureId={captureId} filters={filters} />}
             <ViewTable
               key={view.name}
               captureId={captureId}
