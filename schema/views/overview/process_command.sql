@@ -2,6 +2,7 @@
 -- grain: a process, from the time at which it was first seen with this command line, control group and network namespace
 -- source: proc_command, process, process_name
 -- caveat: these files are read at a lower rate than the other snapshots: a short-lived process has no row, and a change has the time at which it was seen
+-- caveat: some programs write into their command line what they do (PostgreSQL's update_process_title): a change that no snapshot saw has no row
 -- caveat: arguments are joined by spaces and cut at 4 KiB; kernel threads have none
 -- diff no: names, no figures
 -- column ts_ns [ns]: when this was first seen
