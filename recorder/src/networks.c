@@ -82,7 +82,7 @@ int networks_open(const struct networks *networks, size_t index)
 	char path[64];
 
 	for (; at < end && at < networks->member_count && networks->members[at].inode == inode; at++) {
-		/* an open folder of /proc stays that of this process, whoever gets its id */
+		/* an open folder of /proc stays that of this process, even if another one gets its id */
 		int folder = open(format_path(path, sizeof path, "/proc/%d", (int)networks->members[at].pid),
 				  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
