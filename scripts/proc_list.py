@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+NETWORK = "/proc/net/"
 HEAD = "# The files of tables with [file] in schema/tables. make docs writes these lines.\n"
 
 
@@ -18,7 +19,10 @@ def written(text: str) -> str:
     """Return the list with the lines that the tables need, after what is written by hand."""
     tables = (tomllib.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "schema" / "tables").glob("*/*.toml"))
     patterns = sorted(pattern for table in tables for pattern in _patterns(table.get("file", {}).get("paths", ())))
-    return text.partition(HEAD)[0] + HEAD + "".join(f"system {pattern}\n" for pattern in patterns)
+    lines = [f"system {pattern}\n" for pattern in patterns]
+    # A host without IPv6 has no sockstat6: in a namespace, too, only what is always there is read.
+    networks = [pattern.removeprefix(NETWORK).rstrip("*") for pattern in patterns if pattern.startswith(NETWORK)]
+    return text.partition(HEAD)[0] + HEAD + "".join(lines + [f"network {name}\n" for name in networks])
 
 
 def _patterns(paths: Sequence[str]) -> list[str]:

@@ -127,6 +127,24 @@ static void list_descriptors(struct details *details, const char *folder)
 	put_file(details, now, path);
 }
 
+/* The link as a file: what it points to names the namespace. */
+static void note_network(struct details *details, const char *folder)
+{
+	char path[128], target[64];
+	int64_t now = clock_ns(CLOCK_MONOTONIC);
+	ssize_t length = readlink(format_path(path, sizeof path, "%s/ns/net", folder), target, sizeof target - 1);
+
+	if (length < 0) {
+		fprintf(details->out, "E %lld %d %s\n", (long long)now, errno, path);
+		return;
+	}
+	target[length] = 0;
+	details->text.length = 0;
+	buffer_add(&details->text, target);
+	put_file(details, now, path);
+	sockets_add_namespace(&details->sockets, folder);
+}
+
 static void copy_process(struct details *details, pid_t pid)
 {
 	char folder[64];
@@ -146,7 +164,7 @@ static void copy_process(struct details *details, pid_t pid)
 	}
 	if (details->fds < FD_LIMIT)
 		list_descriptors(details, folder);
-	sockets_add_namespace(&details->sockets, folder);
+	note_network(details, folder);
 }
 
 static void list_sockets(struct details *details)

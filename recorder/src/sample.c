@@ -2,6 +2,7 @@
  * The stream is specified in schema/README.md ("proc/snapshots"). */
 #define _GNU_SOURCE
 #include "cgroups.h"
+#include "networks.h"
 #include "ring.h"
 #include "targets.h"
 #include "threads.h"
@@ -27,11 +28,11 @@ enum {
 enum open_file { SCHEDSTAT, STAT, OPEN_FILES };
 static const char *const OPEN_NAMES[OPEN_FILES] = { "schedstat", "stat" };
 
-enum scope { SCOPE_SYSTEM, SCOPE_ONCE, SCOPE_CGROUP, SCOPE_PROCESS, SCOPE_THREAD };
+enum scope { SCOPE_SYSTEM, SCOPE_ONCE, SCOPE_CGROUP, SCOPE_NETWORK, SCOPE_PROCESS, SCOPE_THREAD };
 
 struct item {
 	enum scope scope;
-	char *path; /* absolute (a glob is allowed), or a name below /proc/PID or /proc/PID/task/TID */
+	char *path; /* absolute (a glob is allowed), or a name below the folder of its scope */
 };
 
 struct sampler {
@@ -43,6 +44,7 @@ struct sampler {
 	struct targets targets;
 	struct kept_threads threads;
 	struct cgroups cgroups;
+	struct networks networks;
 	unsigned seq;
 	int is_first; /* snapshot of a part: everything is in it */
 	struct ring ring;
@@ -50,6 +52,12 @@ struct sampler {
 	struct buffer text, open_texts[OPEN_FILES];
 	long long files, bytes;
 };
+
+static void add_name(char ***names, size_t *count, char *name)
+{
+	*names = checked_realloc(*names, (*count + 1) * sizeof(char *));
+	(*names)[(*count)++] = name;
+}
 
 static void load_list(struct sampler *sampler, const char *path)
 {
@@ -72,15 +80,15 @@ static void load_list(struct sampler *sampler, const char *path)
 			item.scope = SCOPE_ONCE;
 		else if (!strcmp(scope, "cgroup"))
 			item.scope = SCOPE_CGROUP;
+		else if (!strcmp(scope, "network"))
+			item.scope = SCOPE_NETWORK;
 		else if (strcmp(scope, "system"))
 			die("%s: unknown scope %s", path, scope);
 		item.path = checked_strdup(name);
-		if (item.scope == SCOPE_CGROUP) {
-			struct cgroups *groups = &sampler->cgroups;
-
-			groups->names = checked_realloc(groups->names, (groups->name_count + 1) * sizeof(char *));
-			groups->names[groups->name_count++] = item.path;
-		}
+		if (item.scope == SCOPE_CGROUP)
+			add_name(&sampler->cgroups.names, &sampler->cgroups.name_count, item.path);
+		if (item.scope == SCOPE_NETWORK)
+			add_name(&sampler->networks.names, &sampler->networks.name_count, item.path);
 		if (item.scope == SCOPE_THREAD && !strcmp(name, OPEN_NAMES[SCHEDSTAT]))
 			sampler->open_items[SCHEDSTAT] = 1;
 		else if (item.scope == SCOPE_THREAD && !strcmp(name, OPEN_NAMES[STAT]))
@@ -95,20 +103,69 @@ static void load_list(struct sampler *sampler, const char *path)
 	fclose(file);
 }
 
-static void copy_file(struct sampler *sampler, const char *path)
+static void put_file(struct sampler *sampler, int64_t now, const char *path, int error)
 {
-	long long now = clock_ns(CLOCK_MONOTONIC);
-	int error = read_file(path, &sampler->text, FILE_LIMIT);
-
 	if (error && !sampler->text.length) {
-		fprintf(sampler->out, "E %lld %d %s\n", now, error, path);
+		fprintf(sampler->out, "E %lld %d %s\n", (long long)now, error, path);
 		return;
 	}
-	fprintf(sampler->out, "F %lld %zu %s\n", now, sampler->text.length, path);
+	fprintf(sampler->out, "F %lld %zu %s\n", (long long)now, sampler->text.length, path);
 	fwrite(sampler->text.data, 1, sampler->text.length, sampler->out);
 	fputc('\n', sampler->out);
 	sampler->files++;
 	sampler->bytes += (long long)sampler->text.length;
+}
+
+static void copy_file(struct sampler *sampler, const char *path)
+{
+	int64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	put_file(sampler, now, path, read_file(path, &sampler->text, FILE_LIMIT));
+}
+
+static void copy_network(struct sampler *sampler, size_t index)
+{
+	const struct networks *networks = &sampler->networks;
+	int folder = networks_open(networks, index);
+	char path[256], name[256];
+
+	for (size_t i = 0; folder >= 0 && i < networks->name_count; i++) {
+		int64_t now = clock_ns(CLOCK_MONOTONIC);
+		int error = read_file_at(folder, format_path(name, sizeof name, "net/%s", networks->names[i]), &sampler->text,
+					 FILE_LIMIT);
+
+		if (error == ESRCH || error == ENOENT || error == EINVAL)
+			break; /* its process has ended */
+		put_file(sampler, now,
+			 format_path(path, sizeof path, "/perfcase/netns/%llu/%s",
+				     networks->members[networks->first[index]].inode, networks->names[i]),
+			 error);
+	}
+	if (folder >= 0)
+		close(folder);
+}
+
+static void copy_networks(struct sampler *sampler)
+{
+	struct networks *networks = &sampler->networks;
+	int64_t now = clock_ns(CLOCK_MONOTONIC), cost = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+
+	if (!networks_are_due(networks, now) && !(networks->name_count && (sampler->is_first || stop_requested)))
+		return;
+	networks_refresh(networks, &sampler->targets);
+	for (size_t i = 0; i < networks->count; i++)
+		copy_network(sampler, i);
+	if (networks->namespaces_left_out || networks->processes_left_out) {
+		char line[128];
+
+		snprintf(line, sizeof line, "namespace_count %zu\nprocess_count %zu\n", networks->namespaces_left_out,
+			 networks->processes_left_out);
+		sampler->text.length = 0;
+		buffer_add(&sampler->text, line);
+		put_file(sampler, now, "/perfcase/netns/left_out", 0);
+	}
+	networks->read_ns = now;
+	networks->cost_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cost;
 }
 
 static void copy_system(struct sampler *sampler, const char *pattern)
@@ -313,6 +370,7 @@ static void take_snapshot(struct sampler *sampler, int seq)
 		cgroups_refresh(&sampler->cgroups, &sampler->targets, &sampler->text);
 	for (size_t i = 0; i < sampler->cgroups.path_count; i++)
 		copy_file(sampler, sampler->cgroups.paths[i]);
+	copy_networks(sampler);
 	for (size_t i = 0; i < sampler->targets.count; i++)
 		if (sampler->targets.processes[i].is_target)
 			copy_process(sampler, sampler->targets.processes[i].pid);

@@ -138,6 +138,10 @@ void targets_refresh(struct targets *targets)
 		if (targets->is_everything ||
 		    (!targets->cgroup && before && before->is_target && before->start_ticks == process->start_ticks))
 			process->is_target = 1;
+		if (before && before->start_ticks == process->start_ticks) {
+			process->looks = before->looks;
+			process->netns_inode = before->netns_inode;
+		}
 	}
 	/* a child may have a smaller pid than its parent: until nothing changes */
 	while (changed && targets->root_count) {

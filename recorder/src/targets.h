@@ -10,6 +10,8 @@ struct process {
 	pid_t parent;
 	long long start_ticks; /* tells a reused pid */
 	int is_target;
+	unsigned looks; /* at its network namespace (networks.c) */
+	unsigned long long netns_inode;
 };
 
 struct targets {

@@ -6,7 +6,8 @@
 --   Critical from 100 ms on average. A note if an event loop's own timer decides: the poll that it ends names no peer. Such a service
 --   holds answers back until there is news (long polling in RFC 6202, BLPOP of Redis), and nobody was asked in vain
 -- means: a faster service changes nothing: what it waits for decides. Where a timer decides, it may be meant to. A thread that had nothing to do and still made others wait
---   holds something (a lock, a row of a database, a slot of a pool) until its own client says more
+--   holds something (a lock, a row of a database, a slot of a pool) until its own client says more. Its command line at the moments at which it was read
+--   meanwhile stands there: some programs write into it what they do (PostgreSQL's update_process_title: idle in transaction)
 -- next: perfcase view blame_by_comm: all causes, with the call and the other end of each
 -- next: perfcase view request_summary: what the slowest requests have that the usual ones have not
 -- next: perfcase flamegraph --blame: where in the program it waits
@@ -14,11 +15,11 @@
 -- follows from: calls_time_out, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, noisy_neighbour, slow_peer,
 --   standing_queue
 -- taught by: Identifying an off-CPU bottleneck
--- source: blame, block_device, descriptor, process, recorded_span, recorder_thread, request, socket_turn, thread
+-- source: blame, block_device, descriptor, proc_command, proc_process, process, recorded_span, recorder_thread, request, socket_turn, thread
 -- evidence: SELECT comm, call, cause, on_comm, on_call, on_target, wait_ns, wait_ratio, wait_count, wait_max_ns FROM blame_by_comm
 --   WHERE work = 'request' ORDER BY wait_ns DESC, comm, cause, on_comm, on_target
 WITH threshold AS (
-  SELECT 20 AS request_count, 10000000 AS request_ns, 100000000 AS critical_ns, 0.5 AS share_ratio, 0.5 AS outstanding
+  SELECT 20 AS request_count, 10000000 AS request_ns, 100000000 AS critical_ns, 0.5 AS share_ratio, 0.5 AS outstanding, 80 AS shown_count
 ), served AS (
   SELECT r.upid, count(*) AS request_count, avg(r.duration_ns) AS request_ns_avg, sum(r.duration_ns) AS total_ns,
     sum(r.duration_ns) / any_value(c.duration_ns) AS outstanding
@@ -51,6 +52,23 @@ WITH threshold AS (
   WHERE (cause <> 'network' OR on_target IN (SELECT peer FROM service)) AND (cause <> 'no_work' OR depth > 0)
     AND (cause <> 'cpu_taken' OR on_upid IS DISTINCT FROM upid)
   GROUP BY ALL
+), reading AS (
+  -- proc_command has changes; proc_process has a row for each time at which these files were read.
+  SELECT r.upid, r.ts_ns, c.command_line
+  FROM proc_process AS r
+  ASOF JOIN proc_command AS c ON c.source_id = r.source_id AND c.upid = r.upid AND c.ts_ns <= r.ts_ns
+  WHERE c.command_line IS NOT NULL
+), title AS (
+  SELECT upid, on_upid, mode(command_line ORDER BY command_line) AS command_line
+  FROM (
+    SELECT DISTINCT t.upid, o.upid AS on_upid, r.ts_ns, r.command_line
+    FROM blame AS b
+    JOIN thread AS t USING (utid)
+    JOIN thread AS o ON o.utid = b.on_utid
+    JOIN reading AS r ON r.upid = o.upid AND r.ts_ns BETWEEN b.ts_ns AND b.ts_ns + b.duration_ns
+    WHERE b.work = 'request' AND b.cause = 'no_work' AND b.depth > 0
+  )
+  GROUP BY upid, on_upid
 )
 SELECT
   @severity(s.request_ns_avg >= h.critical_ns AND NOT c.is_timer, NOT c.is_timer) AS severity,
@@ -59,7 +77,9 @@ SELECT
     100 * c.wait_ns / s.total_ns,
     CASE WHEN c.is_timer THEN format('until a timer of the event loop of {} ({}) was due', q.name, q.pid) ELSE CASE WHEN 2 * c.handed_ns > c.wait_ns THEN 'for a lock or condition (futex) that another of its threads had, which waited ' ELSE '' END || 'for ' || @due(NULL, c.cause,
       CASE WHEN c.cause <> 'network' THEN coalesce('the thread ' || c.on_comm, '') || CASE WHEN c.on_upid IS DISTINCT FROM c.upid OR c.on_comm IS NULL THEN format('{}{} ({})', CASE WHEN c.on_comm IS NULL THEN '' ELSE ' of ' END, q.name, q.pid) ELSE '' END END,
-      c.on_target, c.on_call) END) AS message,
+      c.on_target, c.on_call) ||
+      CASE WHEN c.cause = 'no_work' AND e.command_line IS NOT NULL THEN format('; its command line then: {}{}', left(e.command_line, h.shown_count),
+        CASE WHEN length(e.command_line) > h.shown_count THEN '…' ELSE '' END) ELSE '' END END) AS message,
   @whole(c.thread_ns) AS cost_ns,
   [CASE c.cause WHEN 'cpu_taken' THEN 'the CPUs' WHEN 'disk' THEN 'disk ' || c.on_target WHEN 'network' THEN 'peer ' || c.on_target
     WHEN 'timeout' THEN 'timeouts of process ' || c.on_upid END] AS about
@@ -67,6 +87,7 @@ FROM cause AS c
 JOIN served AS s USING (upid)
 JOIN process AS p USING (upid)
 LEFT JOIN process AS q ON q.upid = c.on_upid
+LEFT JOIN title AS e ON e.upid = c.upid AND e.on_upid = c.on_upid
 CROSS JOIN threshold AS h
 WHERE s.request_count >= h.request_count AND s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding
   AND c.wait_ns > h.share_ratio * s.total_ns

@@ -2,7 +2,7 @@
 -- condition: at a snapshot, 80 % or more of the ports in net.ipv4.ip_local_port_range (28,232 by default) were in use for connections from one address
 --   to one peer, those in TIME-WAIT included (they are listed where the whole host is recorded). Where the kernel may use a port in TIME-WAIT again after
 --   a second (net.ipv4.tcp_tw_reuse: 1, or 2 and the peer is a loopback address) only the others count. Or three connects of a
---   process or more failed with EADDRNOTAVAIL while the TCP sockets of the host, those in TIME-WAIT included, were 80 % of the range or more. Critical if half of its
+--   process or more failed with EADDRNOTAVAIL while the TCP sockets of its network namespace, those in TIME-WAIT included, were 80 % of the range or more. Critical if half of its
 --   connects failed. ip-sysctl.rst of the kernel describes the settings; TIME-WAIT lasts 60 s (TCP_TIMEWAIT_LEN)
 -- means: when no port is left, connect fails at once with EADDRNOTAVAIL, and the kernel needs longer and longer to find a free one
 --   before that. The end that closes first keeps the port for a minute
@@ -10,8 +10,9 @@
 -- next: perfcase view socket: connections by state and peer
 -- next: keep connections open and use them again (a pool, keep-alive), or use more local or peer addresses; a wider ip_local_port_range only helps for a while
 -- taught by: -
--- source: machine_fact, proc_socket, proc_sockstat, process, syscall, workload_thread
--- evidence: SELECT ts_ns, protocol, name, value FROM proc_sockstat WHERE protocol = 'TCP' AND name IN ('inuse', 'orphan', 'tw', 'alloc') ORDER BY ts_ns, name
+-- source: machine_fact, proc_command, proc_socket, proc_sockstat, process, syscall, workload_thread
+-- evidence: SELECT netns_inode, ts_ns, protocol, name, value FROM proc_sockstat WHERE protocol = 'TCP' AND name IN ('inuse', 'orphan', 'tw', 'alloc')
+--   ORDER BY netns_inode NULLS FIRST, ts_ns, name
 -- judged when: SELECT EXISTS (FROM proc_sockstat WHERE name = 'tw') OR EXISTS (FROM proc_socket WHERE protocol = 'tcp')
 -- not judged: the sockets. It needs a snapshot of /proc/net/sockstat or of the sockets; perfcase-record takes them by default
 WITH threshold AS (
@@ -51,13 +52,19 @@ WITH threshold AS (
   GROUP BY t.upid
   HAVING count(*) FILTER (s.errno_name = 'EADDRNOTAVAIL') >= (SELECT failed_count FROM threshold)
 ), counted AS (
-  SELECT max(used_count) AS used_count, arg_max(waiting_count, used_count) AS waiting_count
+  SELECT netns_inode, max(used_count) AS used_count, arg_max(waiting_count, used_count) AS waiting_count
   FROM (
-    SELECT sum(value) AS used_count, max(value) FILTER (name = 'tw') AS waiting_count
+    SELECT netns_inode, sum(value) AS used_count, max(value) FILTER (name = 'tw') AS waiting_count
     FROM proc_sockstat
     WHERE protocol = 'TCP' AND name IN ('inuse', 'tw')
-    GROUP BY source_id, snapshot
+    GROUP BY source_id, snapshot, netns_inode
   )
+  GROUP BY netns_inode
+), member AS (
+  SELECT upid, arg_max(netns_inode, ts_ns) AS netns_inode
+  FROM proc_command
+  WHERE netns_inode IN (SELECT netns_inode FROM counted)
+  GROUP BY upid
 ), found AS (
   SELECT false AS is_critical, 'connections to ' || t.peer AS subject, NULL::DOUBLE AS failed_ratio,
     format('{} of the {} local ports were in use for this peer at once{}', t.used_count, s.port_count,
@@ -68,11 +75,12 @@ WITH threshold AS (
   WHERE t.used_count >= h.port_ratio * s.port_count
   UNION ALL
   SELECT f.failed_count >= h.critical_ratio * f.connect_count, format('{} ({})', coalesce(p.name, '?'), coalesce(p.pid::VARCHAR, '?')), f.failed_count / f.connect_count,
-    format('{} of its {} connects failed because no local port was left; the host had {} TCP sockets, {} of them in TIME-WAIT, and has {} local ports for connections to a peer',
-      f.failed_count, f.connect_count, @whole(c.used_count), @whole(c.waiting_count), s.port_count)
+    format('{} of its {} connects failed because no local port was left; {} had {} TCP sockets, {} of them in TIME-WAIT, and has {} local ports for connections to a peer',
+      f.failed_count, f.connect_count, CASE WHEN c.netns_inode IS NULL THEN 'the host' ELSE 'its network namespace' END, @whole(c.used_count), @whole(c.waiting_count), s.port_count)
   FROM failed AS f
   LEFT JOIN process AS p USING (upid)
-  CROSS JOIN counted AS c
+  LEFT JOIN member AS m USING (upid)
+  JOIN counted AS c ON c.netns_inode IS NOT DISTINCT FROM m.netns_inode
   CROSS JOIN setting AS s
   CROSS JOIN threshold AS h
   WHERE c.used_count >= h.port_ratio * s.port_count

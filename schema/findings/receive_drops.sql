@@ -1,6 +1,6 @@
 -- receive_drops: Packets arrive and are dropped: the receive buffer of a socket is full
 -- condition: a UDP socket of a recorded process dropped 10 datagrams or more between two snapshots, one in a thousand or more of those that it
---   received; or the host's counters say so of UDP (RcvbufErrors) or TCP (RcvPruned, OfoPruned, TCPBacklogDrop, TCPRcvQDrop) and
+--   received; or the counters of the host or of a network namespace of recorded processes say so of UDP (RcvbufErrors) or TCP (RcvPruned, OfoPruned, TCPBacklogDrop, TCPRcvQDrop) and
 --   no such socket explains it. A warning from one in a hundred, critical from one in ten (as for listen_overflow), else a
 --   note. A loss of one in a thousand is the most that ITU-T Y.1541 allows a network (classes 0 to 4). What a socket received are its reads: of a
 --   socket that is never read the share is not known, and it is a note
@@ -10,7 +10,7 @@
 -- next: perfcase view run_queue_latency_by_thread, off_cpu_by_thread: what prevents the reading thread from reading
 -- next: raise SO_RCVBUF and net.core.rmem_max for bursts; read with recvmmsg, or in more threads with SO_REUSEPORT
 -- taught by: -
--- source: descriptor, proc_net_counter, recorder_thread, socket, syscall, thread
+-- source: descriptor, network_namespace, proc_net_counter, recorder_thread, socket, syscall, thread
 -- evidence: SELECT comm, pid, protocol, local, ts_ns, recv_queue_bytes, recv_buffer_bytes, drop_count FROM socket WHERE drop_count > 0 ORDER BY pid, local, ts_ns, inode, fd
 -- judged when: SELECT (SELECT count(DISTINCT snapshot) FROM proc_net_counter WHERE protocol = 'Udp') > 1 OR (SELECT count(DISTINCT snapshot) FROM socket) > 1
 -- not judged: what was dropped. It needs two snapshots of /proc/net/snmp or of the sockets; perfcase-record takes them by default
@@ -41,16 +41,19 @@ WITH threshold AS (
   FROM dropped AS d
   LEFT JOIN received AS r ON r.inode = d.inode AND r.netns_inode IS NOT DISTINCT FROM d.netns_inode
 ), counter AS (
-  SELECT protocol, name, ts_ns, @counter_step(value, lag(value) OVER (PARTITION BY source_id, protocol, name ORDER BY snapshot, ts_ns), 4294967296) AS n
+  SELECT netns_inode, protocol, name, ts_ns, @counter_step(value, lag(value) OVER (PARTITION BY source_id, netns_inode, protocol, name ORDER BY snapshot, ts_ns), 4294967296) AS n
   FROM proc_net_counter
   WHERE protocol = 'Udp' AND name IN ('InDatagrams', 'RcvbufErrors') OR protocol = 'Tcp' AND name = 'InSegs'
     OR protocol = 'TcpExt' AND name IN ('RcvPruned', 'OfoPruned', 'TCPBacklogDrop', 'TCPRcvQDrop')
-), by_host AS (
-  SELECT replace(protocol, 'Ext', '') AS protocol, @total_or_zero(n, name NOT IN ('InDatagrams', 'InSegs')) AS drop_count,
+), by_namespace AS (
+  SELECT netns_inode, replace(protocol, 'Ext', '') AS protocol, @total_or_zero(n, name NOT IN ('InDatagrams', 'InSegs')) AS drop_count,
     @total_or_zero(n, name IN ('InDatagrams', 'InSegs')) AS received_count,
     arg_max(name, n) FILTER (name NOT IN ('InDatagrams', 'InSegs')) AS name, max(ts_ns) - min(ts_ns) AS span_ns
   FROM counter
-  GROUP BY replace(protocol, 'Ext', '')
+  GROUP BY netns_inode, replace(protocol, 'Ext', '')
+), explained AS (
+  -- A namespace may have no counters of its own: its sockets are the host's.
+  SELECT *, CASE WHEN netns_inode IN (SELECT netns_inode FROM by_namespace) THEN netns_inode END AS counted_inode FROM dropped
 ), found AS (
   SELECT format('{} ({})', coalesce(comm, '?'), coalesce(pid::VARCHAR, '?')) AS subject, drop_ratio, drop_count,
     format('its UDP socket {} dropped {} datagrams in {:.0f} s{}', local, @whole(drop_count), (last_ns - first_ns) / 1e9,
@@ -58,17 +61,19 @@ WITH threshold AS (
   FROM by_socket
   UNION ALL
   -- InDatagrams and InSegs do not tell the same: only UDP's leaves out what was dropped.
-  SELECT upper(u.protocol) || ' of this host', u.drop_ratio, u.drop_count,
+  SELECT upper(u.protocol) || ' ' || @network_place(u.netns_inode, n.process, n.pid), u.drop_ratio, u.drop_count,
     format('{} {} were dropped because a receive buffer was full, {:.1f} % of all (most in {})', @whole(u.drop_count),
       CASE u.protocol WHEN 'Udp' THEN 'datagrams' ELSE 'segments' END, 100 * u.drop_ratio, u.name)
   FROM (
     SELECT *, CASE protocol WHEN 'Udp' THEN @ratio(drop_count, drop_count::HUGEINT + received_count) ELSE @ratio(drop_count, received_count) END AS drop_ratio
-    FROM by_host
+    FROM by_namespace
   ) AS u
+  LEFT JOIN network_namespace AS n USING (netns_inode)
   CROSS JOIN threshold AS h
   -- The sockets are read at other moments than the counters: rates, not counts.
   WHERE u.protocol <> 'Udp'
-    OR coalesce((SELECT sum(d.drop_count / nullif(d.last_ns - d.first_ns, 0)) FROM dropped AS d), 0) < h.explained_ratio * u.drop_count / nullif(u.span_ns, 0)
+    OR coalesce((SELECT sum(d.drop_count / nullif(d.last_ns - d.first_ns, 0)) FROM explained AS d
+      WHERE d.counted_inode IS NOT DISTINCT FROM u.netns_inode), 0) < h.explained_ratio * u.drop_count / nullif(u.span_ns, 0)
 )
 SELECT
   @severity(f.drop_ratio >= h.critical_ratio, f.drop_ratio >= h.warning_ratio) AS severity, f.subject, f.message,

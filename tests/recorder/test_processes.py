@@ -71,7 +71,7 @@ def test_the_kernels_log_is_its_own(recorded: Capture) -> None:
 def test_what_is_slow_to_read_is_read_rarely(recorded: Capture) -> None:
     slow = parse_snapshots(recorded.content("process/snapshots"))
     names = {path.split("/", 3)[3] for s in slow for path in s.files if path.startswith("/proc/")}
-    assert names == {"cmdline", "cgroup", "limits", "smaps_rollup", "fd"}
+    assert names == {"cmdline", "cgroup", "limits", "smaps_rollup", "fd", "ns/net"}
     fast = parse_snapshots(recorded.content("proc/snapshots"))
     names = {path.split("/", 5)[5] for s in fast for path in s.files if "/task/" in path}
     assert {"stat", "status", "schedstat", "io"} <= names

@@ -225,19 +225,25 @@ fn all_tables(out: &mut String, tables: &BTreeMap<String, TableToml>) {
 
 /// Columns that say when and in which snapshot a file was read.
 const AT: [&str; 3] = ["ts_ns", "snapshot", "source_id"];
+/// A column that says of which network namespace a file is: its path does.
+const NETWORK: &str = "netns_inode";
 
 fn files(tables: &BTreeMap<String, TableToml>) -> String {
     let mut out = String::from(
         "/// Pushes the rows of a file that a table's `[file]` names; how many. `None` where none does.\n\
-         fn of_one_function(session: &mut Session, at: At, path: &str, bytes: &[u8]) -> Option<usize> {\n    \
+         fn of_one_function(session: &mut Session, at: At, netns_inode: Option<u64>, path: &str, bytes: &[u8]) -> Option<usize> {\n    \
          let At { ts_ns, snapshot, source_id } = at;\n    match path {\n",
     );
     for (name, table) in tables {
         let Some(file) = &table.file else { continue };
         let paths: Vec<String> = file.paths.iter().map(|path| format!("{path:?}")).collect();
         let own = table.column.iter().filter(|column| !AT.contains(&column.name.as_str()));
-        let fields: Vec<String> =
-            own.map(|column| format!("{0}: row.{0}{1}", field(&column.name), as_bytes(column))).collect();
+        let fields: Vec<String> = own
+            .map(|column| match column.name.as_str() {
+                NETWORK => NETWORK.to_string(),
+                name => format!("{0}: row.{0}{1}", field(name), as_bytes(column)),
+            })
+            .collect();
         writeln!(
             out,
             "        {} => Some(each(session, perfcase_decode::proc::{}(bytes), |session, row| {{\n            \

@@ -27,14 +27,14 @@ WITH RECURSIVE seen AS (
     min(ts_ns - greatest(coalesce(gap_ns, 0), 0)) AS begin_ns, max(burst) AS last_burst,
     arg_max(name_id, ts_ns + duration_ns) AS last_name_id, max(ts_ns + duration_ns) AS end_ns,
     coalesce(max(ts_ns + duration_ns) = max(ts_ns + duration_ns) FILTER (next_state = 'dead'), false) AS is_dead,
-    coalesce(sum(duration_ns) FILTER (state = 'running' AND NOT is_open), 0) AS on_cpu_ns
+    coalesce(sum(duration_ns) FILTER (state = 'running' AND NOT is_open), 0) AS on_cpu_ns, count(*) AS row_count
   FROM followed_state
   WHERE utid <> 0 AND duration_ns > 0
   GROUP BY utid
 ), chosen AS (
   SELECT least(0, min(ts_ns)) AS first_ns, greatest((SELECT max(duration_ns) FROM capture), max(end_ns)) AS last_ns,
     coalesce(getvariable('critical_path_utid'), arg_min(utid, {on_cpu_ns: -on_cpu_ns, utid: utid}))::BIGINT AS utid,
-    coalesce(getvariable('critical_path_depth'), 20)::BIGINT AS depth
+    coalesce(getvariable('critical_path_depth'), 20)::BIGINT AS depth, sum(row_count)::BIGINT AS row_count
   FROM seen
 ), life AS (
   -- One row, as an aggregate: so DuckDB looks for the thread's rows only.
@@ -75,15 +75,17 @@ WITH RECURSIVE seen AS (
   FROM own
   WHERE gap_ns > 0 AND least(ts_ns, to_ns) > greatest(ts_ns - gap_ns, from_ns)
 ), sleep AS (
-  SELECT s.utid, s.burst, s.ts_ns, s.ts_ns + s.duration_ns AS end_ns, s.waker_utid, s.waker_burst,
-    least(s.waker_burst_count::BIGINT, greatest(n.last_burst::BIGINT - s.waker_burst + 1, 0)) AS waker_burst_count
+  SELECT s.utid, s.burst, s.ts_ns, s.ts_ns + s.duration_ns AS end_ns, s.waker_utid,
+    greatest(s.waker_burst::BIGINT, n.first_burst) AS waker_burst,
+    least(s.waker_burst::BIGINT + s.waker_burst_count, n.last_burst::BIGINT + 1) - greatest(s.waker_burst::BIGINT, n.first_burst) AS waker_burst_count
   FROM followed_state AS s
   JOIN seen AS n ON n.utid = s.waker_utid
   WHERE s.duration_ns > 0 AND s.waker_burst IS NOT NULL
 ), wait AS (
-  -- Each sleep on the path, of the thread and of its wakers. A waker has no more bursts than it has, whatever a damaged table says.
+  -- Each sleep on the path, of the thread and of its wakers. A waker has no more bursts than there are rows, whatever a damaged table says.
   SELECT 0::BIGINT AS depth, r.state, r.stack_id, r.name_id, r.waker_utid, r.waker_name_id, r.ts_ns, r.end_ns, r.waker_utid AS on_utid,
-    r.waker_burst, least(r.waker_burst_count::BIGINT, greatest(n.last_burst::BIGINT - r.waker_burst + 1, 0)) AS waker_burst_count
+    greatest(r.waker_burst::BIGINT, n.first_burst) AS waker_burst,
+    least(r.waker_burst::BIGINT + r.waker_burst_count, n.last_burst::BIGINT + 1) - greatest(r.waker_burst::BIGINT, n.first_burst) AS waker_burst_count
   FROM root AS r
   JOIN seen AS n ON n.utid = r.waker_utid
   WHERE r.is_followed
@@ -91,7 +93,7 @@ WITH RECURSIVE seen AS (
   SELECT w.depth + 1, w.state, w.stack_id, w.name_id, w.waker_utid, w.waker_name_id, greatest(s.ts_ns, w.ts_ns), s.end_ns, s.waker_utid,
     s.waker_burst, s.waker_burst_count
   FROM (
-    SELECT *, unnest(range(waker_burst, waker_burst::BIGINT + waker_burst_count)) AS burst
+    SELECT *, unnest(range(waker_burst, waker_burst + least(waker_burst_count, (SELECT row_count FROM chosen)))) AS burst
     FROM wait
     WHERE depth + 1 < (SELECT depth FROM chosen)
   ) AS w
@@ -99,7 +101,7 @@ WITH RECURSIVE seen AS (
   -- A waker that is asleep at the moment it wakes: its own wakeup comes too late to explain anything.
   WHERE s.ts_ns < w.end_ns AND s.end_ns > w.ts_ns AND s.end_ns <= w.end_ns
 ), burst AS (
-  SELECT *, unnest(range(waker_burst, waker_burst::BIGINT + waker_burst_count)) AS burst
+  SELECT *, unnest(range(waker_burst, waker_burst + least(waker_burst_count, (SELECT row_count FROM chosen)))) AS burst
   FROM wait
   WHERE depth < (SELECT depth FROM chosen)
 ), met AS (

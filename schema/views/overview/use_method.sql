@@ -3,10 +3,10 @@
 -- source: cpu_summary, scheduler_summary, memory_summary, vm_summary, pressure, disk_summary, block_summary, net_summary, tcp_summary, kernel_log
 -- caveat: a resource without a row of a kind may still be busy or have errors: the capture does not say (view_coverage names what is missing)
 -- caveat: a mean hides bursts: also look at the worst interval
--- caveat: disks and interfaces that were not used in the capture are left out
+-- caveat: disks and interfaces that were not used in the capture are left out, and so are network namespaces other than the recorder's in which TCP lost nothing
 -- diff no: figures of other views, which are compared there
 -- column resource: cpu, memory, swap, disk, network
--- column instance: which one: a CPU, a device, an interface; NULL for all together
+-- column instance: which one: a CPU, a device, an interface, a network namespace other than the recorder's; NULL for all together
 -- column kind: utilization, saturation or errors
 -- column metric: what the figure says
 -- column value: the figure over the whole capture; errors and drops are counts
@@ -104,13 +104,13 @@ WITH cpu_summary_once AS MATERIALIZED (
     'count', packet_count::DOUBLE, 'count', 'net_summary'
   FROM net_summary_once WHERE packet_count > 0 OR drop_count > 0
   UNION ALL
-  SELECT 42, 'network', NULL, 'saturation', 'TCP segments sent again', retransmit_ratio, retransmit_max_ratio, 'ratio',
+  SELECT 42, 'network', CASE WHEN netns_inode IS NOT NULL THEN 'TCP ' || @network_place(netns_inode, process, pid) END, 'saturation', 'TCP segments sent again', retransmit_ratio, retransmit_max_ratio, 'ratio',
     retransmit_count::DOUBLE, 'count', 'tcp_summary'
-  FROM tcp_summary_once WHERE out_segment_count > 0
+  FROM tcp_summary_once WHERE out_segment_count > 0 AND (netns_inode IS NULL OR retransmit_count > 0)
   UNION ALL
-  SELECT 43, 'network', NULL, 'saturation', 'connection requests dropped by listening sockets', listen_drop_count::DOUBLE,
+  SELECT 43, 'network', CASE WHEN netns_inode IS NOT NULL THEN 'TCP ' || @network_place(netns_inode, process, pid) END, 'saturation', 'connection requests dropped by listening sockets', listen_drop_count::DOUBLE,
     listen_drop_max_count::DOUBLE, 'count', passive_open_count::DOUBLE, 'count', 'tcp_summary'
-  FROM tcp_summary_once WHERE listen_drop_count IS NOT NULL
+  FROM tcp_summary_once WHERE listen_drop_count > 0 OR netns_inode IS NULL AND listen_drop_count IS NOT NULL
   UNION ALL
   SELECT 44, 'network', interface, 'errors', 'packets with an error', error_count::DOUBLE, error_max_count::DOUBLE,
     'count', packet_count::DOUBLE, 'count', 'net_summary'

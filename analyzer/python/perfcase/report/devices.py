@@ -65,7 +65,7 @@ def sar_dev(page: Page) -> None:
 
 def sar_tcp(page: Page) -> None:
     """Write connections, retransmits and refusals."""
-    row = page.first("tcp_summary")
+    row = page.first("tcp_summary", where="netns_inode IS NULL")
     if row is None:
         page.absent("sar -n TCP", "tcp_summary")
         return

@@ -13,12 +13,19 @@ pub const PATH_UNKNOWN: &str = "/perfcase/netns/unknown/sockets";
 /// The most words of a line that are read.
 const MOST_WORDS: usize = 96;
 
-/// Gives the inode of the namespace in `/perfcase/netns/INODE/sockets`; `Some(None)` where it is unknown.
-pub fn parse_path(path: &str) -> Option<Option<u64>> {
+/// Gives the inode of the namespace and what is told of it in `/perfcase/netns/INODE/sockets`; `None` as the inode where it
+/// is unknown.
+pub fn parse_path(path: &str) -> Option<(Option<u64>, &str)> {
     if path == PATH_UNKNOWN {
-        return Some(None);
+        return Some((None, "sockets"));
     }
-    path.strip_prefix("/perfcase/netns/")?.strip_suffix("/sockets")?.parse().ok().map(Some)
+    let (inode, name) = path.strip_prefix("/perfcase/netns/")?.split_once('/')?;
+    Some((Some(inode.parse().ok()?), name))
+}
+
+/// Gives the inode that the link /proc/PID/ns/net names: `net:[4026531840]`.
+pub fn parse_link(target: &[u8]) -> Option<u64> {
+    std::str::from_utf8(target).ok()?.strip_prefix("net:[")?.strip_suffix(']')?.parse().ok()
 }
 
 /// Reads the list: a socket for each line, `None` for a line that is no socket.
@@ -62,9 +69,12 @@ mod tests {
 
     #[test]
     fn paths() {
-        assert_eq!(parse_path("/perfcase/netns/4026531840/sockets"), Some(Some(4_026_531_840)));
-        assert_eq!(parse_path(PATH_UNKNOWN), Some(None));
+        assert_eq!(parse_path("/perfcase/netns/4026531840/sockets"), Some((Some(4_026_531_840), "sockets")));
+        assert_eq!(parse_path(PATH_UNKNOWN), Some((None, "sockets")));
+        assert_eq!(parse_path("/perfcase/netns/7/snmp"), Some((Some(7), "snmp")));
         assert_eq!(parse_path("/perfcase/netns/x/sockets"), None);
+        assert_eq!(parse_link(b"net:[7]"), Some(7));
+        assert_eq!([&b"net:[7"[..], b"mnt:[7]", b"net:[-7]", b"net:[\xff]", b""].map(parse_link), [None; 5]);
         assert_eq!(parse_path("/proc/net/tcp"), None);
     }
 

@@ -9,6 +9,7 @@ mod system;
 use std::collections::BTreeMap;
 
 use perfcase_archive::{Content, Issue};
+use perfcase_decode::proc::socket::parse_path as parse_socket_path;
 use perfcase_decode::proc::stream::{self, Damage, Frame};
 use perfcase_decode::proc::{devices, page, thread};
 
@@ -222,6 +223,18 @@ impl Snapshots {
             let message = "files of threads that ended while a snapshot was taken";
             issue(Issue::info("vanished_thread", message).count(self.vanished_count));
         }
+        let [namespaces, processes] = self.rows.networks_left_out;
+        if namespaces > 0 {
+            let message =
+                "network namespaces of recorded processes whose counters were not read: there were too many at once";
+            let hint = "record fewer containers with --cgroup or --pid";
+            issue(Issue::info("networks_left_out", message).count(namespaces.unsigned_abs()).hint(hint));
+        }
+        if processes > 0 {
+            let message =
+                "processes whose network namespace the recorder was not allowed to see: its counters were not read";
+            issue(Issue::info("networks_left_out", message).count(processes.unsigned_abs()));
+        }
         if self.rows.unknown_stat_lines > 0 {
             let message = "lines of /proc/stat that this version does not know";
             issue(Issue::info("unknown_line", message).count(self.rows.unknown_stat_lines));
@@ -275,12 +288,15 @@ pub fn signed_seconds(ns: i128) -> String {
     format!("{}{}", if ns < 0 { "" } else { "+" }, seconds(ns))
 }
 
-/// Gives a path without the numbers of processes and threads, for counts.
+/// Gives a path without the numbers of processes, threads and network namespaces, for counts.
 fn generic(path: &str) -> String {
     match thread::parse_path(path) {
         Some(at) if at.tid.is_some() => format!("/proc/PID/task/TID/{}", at.file),
         Some(at) => format!("/proc/PID/{}", at.file),
-        None => path.to_string(),
+        None => match parse_socket_path(path) {
+            Some((_, name)) => format!("/perfcase/netns/INODE/{name}"),
+            None => path.to_string(),
+        },
     }
 }
 

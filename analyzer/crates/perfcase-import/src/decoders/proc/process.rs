@@ -3,6 +3,7 @@
 use hashbrown::HashMap;
 use perfcase_decode::proc::fd;
 use perfcase_decode::proc::process::{self, Io};
+use perfcase_decode::proc::socket;
 use perfcase_decode::proc::thread::{self, ThreadStat, ThreadStatus};
 
 use super::rows::signed;
@@ -44,6 +45,15 @@ pub struct Process {
     fd_count: Option<u32>,
     command: Option<Option<String>>,
     cgroup: Option<String>,
+    netns_inode: Option<u64>,
+}
+
+/// What a process runs and where. A row of `proc_command` is a change of it.
+#[derive(Clone, Default, PartialEq)]
+struct Place {
+    command_line: Option<String>,
+    cgroup: Option<String>,
+    netns_inode: Option<u64>,
 }
 
 impl Process {
@@ -56,7 +66,7 @@ impl Process {
 /// The last values of tables that only get rows for changes, and the holders of each socket in this snapshot.
 #[derive(Default)]
 pub struct Processes {
-    commands: HashMap<Upid, (Option<String>, Option<String>)>,
+    commands: HashMap<Upid, Place>,
     limits: HashMap<Upid, Vec<u8>>,
     /// The processes and descriptors that have a socket open, by its inode.
     pub holders: HashMap<u64, Vec<Holder>>,
@@ -75,7 +85,10 @@ pub struct Holder {
 
 /// Tells whether this module reads a file.
 pub fn is_known(file: &str) -> bool {
-    matches!(file, "stat" | "status" | "io" | "smaps_rollup" | "numa_maps" | "cmdline" | "cgroup" | "limits" | "fd")
+    matches!(
+        file,
+        "stat" | "status" | "io" | "smaps_rollup" | "numa_maps" | "cmdline" | "cgroup" | "limits" | "fd" | "ns/net"
+    )
 }
 
 impl Processes {
@@ -109,6 +122,10 @@ impl Processes {
             "cgroup" => {
                 process.cgroup = process::parse_cgroup(bytes);
                 process.cgroup.is_some()
+            }
+            "ns/net" => {
+                process.netns_inode = socket::parse_link(bytes);
+                process.netns_inode.is_some()
             }
             "limits" => self.limits(session, at, process, bytes),
             "numa_maps" => push_numa(session, at, process, bytes),
@@ -186,7 +203,11 @@ impl Processes {
     }
 
     fn push_command(&mut self, session: &mut Session, at: At, process: &Process) {
-        let now = (process.command.clone().flatten(), process.cgroup.clone());
+        let now = Place {
+            command_line: process.command.clone().flatten(),
+            cgroup: process.cgroup.clone(),
+            netns_inode: process.netns_inode,
+        };
         if self.commands.get(&process.upid) == Some(&now) {
             return;
         }
@@ -197,8 +218,9 @@ impl Processes {
             source_id: at.source_id,
             upid: process.upid,
             pid: process.pid,
-            command_line: now.0.as_deref(),
-            cgroup: now.1.as_deref(),
+            command_line: now.command_line.as_deref(),
+            cgroup: now.cgroup.as_deref(),
+            netns_inode: now.netns_inode,
         });
         session.row_added();
         self.commands.insert(process.upid, now);

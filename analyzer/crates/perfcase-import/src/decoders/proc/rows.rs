@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use perfcase_decode::proc::process::{Io, parse_io};
 use perfcase_decode::proc::socket::parse_path as parse_socket_path;
 use perfcase_decode::proc::thread::{ThreadPath, ThreadStat, ThreadStatus, parse_schedstat, scheduler_comm};
-use perfcase_decode::proc::{meminfo, stat, thread};
+use perfcase_decode::proc::{counters, meminfo, stat, thread};
 
 use super::process::{self, Process, Processes, Units};
 use super::system::{self, At, Links};
@@ -45,6 +45,8 @@ pub struct Rows {
     pub unknown_stat_lines: u64,
     /// Names of /proc/meminfo without a column.
     pub unknown_memory: Vec<String>,
+    /// The most network namespaces whose counters were not read, and the most processes whose namespace is not known.
+    pub networks_left_out: [i64; 2],
 }
 
 /// The last content of a thread's files. The sampler leaves them out while schedstat stays the same.
@@ -84,6 +86,7 @@ impl Rows {
             starts: HashMap::new(),
             unknown_stat_lines: 0,
             unknown_memory: Vec::new(),
+            networks_left_out: [0; 2],
         }
     }
 
@@ -115,24 +118,40 @@ impl Rows {
             };
         }
         let ts_ns = session.ts(clock_ns).unwrap_or(0);
-        if let Some(netns_inode) = parse_socket_path(path) {
-            let at = At { ts_ns, snapshot: self.snapshot, source_id: self.source };
-            let is_read = socket::read(session, at, netns_inode, &self.processes.holders, bytes);
-            return if is_read { Outcome::Read } else { Outcome::Damaged };
-        }
+        let place = At { ts_ns, snapshot: self.snapshot, source_id: self.source };
         let is_read = match path {
             "/proc/stat" => self.stat(session, ts_ns, bytes),
             "/proc/loadavg" => self.load(session, ts_ns, bytes),
             "/proc/meminfo" => self.memory(session, ts_ns, bytes),
+            "/perfcase/netns/left_out" => self.left_out(bytes),
             _ => {
-                let at = At { ts_ns, snapshot: self.snapshot, source_id: self.source };
-                match system::file(session, &mut self.links, at, path, bytes) {
+                let is_read = match parse_socket_path(path) {
+                    Some((netns_inode, "sockets")) => {
+                        Some(socket::read(session, place, netns_inode, &self.processes.holders, bytes))
+                    }
+                    Some((Some(inode), name)) => system::file_of_network(session, place, inode, name, bytes),
+                    _ => system::file(session, &mut self.links, place, path, bytes),
+                };
+                match is_read {
                     Some(is_read) => is_read,
                     None => return Outcome::Other,
                 }
             }
         };
         if is_read { Outcome::Read } else { Outcome::Damaged }
+    }
+
+    fn left_out(&mut self, bytes: &[u8]) -> bool {
+        let counts = counters::parse_vmstat(bytes);
+        for count in &counts {
+            let most = match count.name {
+                "namespace_count" => &mut self.networks_left_out[0],
+                "process_count" => &mut self.networks_left_out[1],
+                _ => continue,
+            };
+            *most = count.value.max(*most);
+        }
+        !counts.is_empty()
     }
 
     fn ns(&self, ticks: Option<u64>) -> Option<i64> {

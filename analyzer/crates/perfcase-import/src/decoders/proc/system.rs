@@ -66,7 +66,7 @@ pub fn file(session: &mut Session, links: &mut Links, at: At, path: &str, bytes:
         "/proc/interrupts" => interrupts(session, at, bytes),
         "/proc/softirqs" => softirqs(session, at, bytes),
         _ => {
-            if let Some(count) = of_one_function(session, at, path, bytes) {
+            if let Some(count) = of_one_function(session, at, None, path, bytes) {
                 count
             } else if let Some(resource) = counters::pressure_path(path) {
                 pressure(session, at, resource, bytes)
@@ -83,6 +83,11 @@ pub fn file(session: &mut Session, links: &mut Links, at: At, path: &str, bytes:
         }
     };
     Some(count > 0)
+}
+
+/// Reads a file of /proc/PID/net of a process in that network namespace, as [`file`] reads the recorder's own of /proc/net.
+pub fn file_of_network(session: &mut Session, at: At, inode: u64, name: &str, bytes: &[u8]) -> Option<bool> {
+    of_one_function(session, at, Some(inode), &format!("/proc/net/{name}"), bytes).map(|count| count > 0)
 }
 
 /// Pushes a row for each item. Gives their number.

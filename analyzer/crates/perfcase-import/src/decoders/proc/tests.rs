@@ -81,6 +81,7 @@ fn a_process_becomes_rows() {
         file(1630, "/proc/6/cgroup", "0::/x\n"),
         file(1640, "/proc/6/limits", "Limit  Soft Limit\nMax open files  10  unlimited  files\n"),
         file(1650, "/proc/6/smaps_rollup", "1-2 ---p 00 00:00 0 [rollup]\nRss: 8 kB\nPss: 4 kB\nPss_Anon: 2 kB\n"),
+        file(1655, "/proc/6/ns/net", "net:[99]"),
         file(1660, "/proc/6/fd", "0 /dev/null\n3 socket:[77]\n4 socket:[77]\n"),
         file(1700, "/proc/6/task/6/stat", &stat),
         file(1710, "/proc/6/task/6/io", "rchar: 10\n"),
@@ -98,6 +99,7 @@ fn a_process_becomes_rows() {
         file(2620, "/proc/6/cmdline", "a\0b c\0"),
         file(2630, "/proc/6/cgroup", "0::/x\n"),
         file(2640, "/proc/6/limits", "Limit  Soft Limit\nMax open files  20  unlimited  files\n"),
+        file(2650, "/proc/6/ns/net", "net:[99]"),
         "Z 3000 1 3 0\n".to_string(),
     ];
     let (mut session, issues) = import(&stream.concat());
@@ -108,7 +110,10 @@ fn a_process_becomes_rows() {
         ["600 0 6 main 1 20000000 52000000 1 6 - 8192 4096 - 3"]
     );
     // Unchanged values make no second row.
-    assert_eq!(rows(&mut session.sink.tables.proc_command, "ts_ns pid command_line cgroup"), ["600 6 a b c /x"]);
+    assert_eq!(
+        rows(&mut session.sink.tables.proc_command, "ts_ns pid command_line cgroup netns_inode"),
+        ["600 6 a b c /x 99"]
+    );
     assert_eq!(
         rows(&mut session.sink.tables.proc_limit, "ts_ns pid name soft hard unit"),
         ["600 6 Max open files 10 - files", "1620 6 Max open files 20 - files"]
@@ -132,6 +137,32 @@ fn a_process_becomes_rows() {
 }
 
 #[test]
+fn counters_of_network_namespaces() {
+    let stream = [
+        "S 1500 9 0\n".to_string(),
+        file(1600, "/proc/net/snmp", "Tcp: A\nTcp: 1\n"),
+        file(1610, "/perfcase/netns/77/snmp", "Tcp: A\nTcp: 2\n"),
+        file(1620, "/perfcase/netns/77/netstat", "TcpExt: B\nTcpExt: 3\n"),
+        file(1630, "/perfcase/netns/77/sockstat", "TCP: inuse 4\n"),
+        file(1640, "/perfcase/netns/18446744073709551615/snmp", "Tcp: A\nTcp: 5\n"),
+        // What it is of must be known, and only counters are read of a namespace.
+        file(1650, "/perfcase/netns/unknown/snmp", "Tcp: A\nTcp: 6\n"),
+        file(1660, "/perfcase/netns/18446744073709551616/snmp", "Tcp: A\nTcp: 7\n"),
+        file(1670, "/perfcase/netns/77/../snmp", "Tcp: A\nTcp: 8\n"),
+        file(1680, "/perfcase/netns/77/dev", "eth0: 1\n"),
+        file(1690, "/perfcase/netns/left_out", "namespace_count 136\nprocess_count 2\nother 7\n"),
+        "Z 2000 0 10 0\n".to_string(),
+    ];
+    let (mut session, issues) = import(&stream.concat());
+    let tables = &mut session.sink.tables;
+    let found = rows(&mut tables.proc_net_counter, "ts_ns netns_inode protocol name value");
+    let namespaces = ["600 - Tcp A 1", "610 77 Tcp A 2", "620 77 TcpExt B 3", "640 18446744073709551615 Tcp A 5"];
+    assert_eq!(found, namespaces);
+    assert_eq!(rows(&mut tables.proc_sockstat, "netns_inode protocol name value"), ["77 TCP inuse 4"]);
+    assert_eq!(issues, ["other_files", "networks_left_out", "networks_left_out"]);
+}
+
+#[test]
 fn damaged_files_of_a_process_are_reported() {
     let stream = [
         "S 1500 9 0\n".to_string(),
@@ -139,12 +170,14 @@ fn damaged_files_of_a_process_are_reported() {
         file(1610, "/proc/6/limits", "x"),
         file(1620, "/proc/6/fd", "x"),
         file(1630, "/perfcase/netns/99/sockets", "family=inet\n"),
+        file(1635, "/proc/6/ns/net", "mnt:[99]"),
+        file(1636, "/perfcase/netns/left_out", "x"),
         file(1640, "/proc/6/auxv", "x"),
         "Z 2000 0 5 0\n".to_string(),
     ];
     let (mut session, issues) = import(&stream.concat());
     assert_eq!(rows(&mut session.sink.tables.proc_socket, "inode"), [""; 0]);
-    assert_eq!(issues, ["damaged_file", "damaged_file", "damaged_file", "damaged_file", "other_files"]);
+    assert_eq!(issues, [["damaged_file"; 6].as_slice(), &["other_files"]].concat());
 }
 
 #[test]
