@@ -186,7 +186,11 @@ def test_a_tool_ends_whose_recorder_was_killed_before_it_began(reaped: bool, tmp
         ["tied", "sleep", "30"],
     ):
         done = subprocess.run(
-            [helper(), *words], env={**os.environ, "PERFCASE_RECORDER": str(gone.pid)}, check=False, timeout=5, capture_output=True
+            [helper(), *words],
+            env={**os.environ, "PERFCASE_RECORDER": str(gone.pid)},
+            check=False,
+            timeout=5,
+            capture_output=True,
         )
         assert done.returncode in {-15, 143}
     gone.wait()
