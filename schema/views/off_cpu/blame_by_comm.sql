@@ -22,10 +22,16 @@
 -- column wait_count [count]: parts of waits
 -- column wait_max_ns [ns]: the longest of them
 WITH part AS (
+  -- Few rows of many: names are then asked of these.
+  SELECT utid, name_id, work, call, cause, on_utid, on_name_id, on_call, on_descriptor_id, device, sum(duration_ns) AS wait_ns, count(*) AS wait_count,
+    max(duration_ns) AS wait_max_ns
+  FROM blame
+  GROUP BY utid, name_id, work, call, cause, on_utid, on_name_id, on_call, on_descriptor_id, device
+), named AS (
   SELECT coalesce(n.comm, t.comm) AS comm, b.work, b.call, b.cause, coalesce(k.comm, o.comm) AS on_comm, b.on_call,
     CASE WHEN b.device IS NOT NULL THEN coalesce(v.device_name, b.device) ELSE coalesce(d.peer, d.target, d.kind) END AS on_target,
-    b.duration_ns, b.utid IN (SELECT utid FROM recorder_thread) AS is_recorder
-  FROM blame AS b
+    b.wait_ns, b.wait_count, b.wait_max_ns, b.utid IN (SELECT utid FROM recorder_thread) AS is_recorder
+  FROM part AS b
   JOIN thread AS t USING (utid)
   LEFT JOIN thread_name AS n ON n.name_id = b.name_id
   LEFT JOIN thread AS o ON o.utid = b.on_utid
@@ -33,9 +39,9 @@ WITH part AS (
   LEFT JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id
   LEFT JOIN block_device AS v ON v.device = b.device
 ), cause AS (
-  SELECT comm, work, call, cause, on_comm, on_call, on_target, @total(duration_ns) AS wait_ns, count(*) AS wait_count, max(duration_ns) AS wait_max_ns,
-    bool_and(is_recorder) AS is_recorder
-  FROM part
+  SELECT comm, work, call, cause, on_comm, on_call, on_target, @total(wait_ns) AS wait_ns, @total(wait_count) AS wait_count,
+    max(wait_max_ns) AS wait_max_ns, bool_and(is_recorder) AS is_recorder
+  FROM named
   GROUP BY comm, work, call, cause, on_comm, on_call, on_target
 )
 SELECT comm, work, call, cause, on_comm, on_call, on_target, wait_ns,
