@@ -14,7 +14,6 @@ mod output;
 mod work;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use crate::writer::WriteError;
 use calls::{CallKind, CallNames, Thing};
@@ -44,7 +43,7 @@ pub(crate) struct Written {
 /// # Errors
 /// When a table cannot be read or written.
 pub(crate) fn write(folder: &Path) -> Result<Option<Written>, WriteError> {
-    let mut names = Arc::new(CallNames::default());
+    let mut names = CallNames::default();
     let mut history = History::new();
     let Some(mut input) = Input::open(folder, &mut history)? else { return Ok(None) };
     let works = input.works()?;
@@ -55,7 +54,7 @@ pub(crate) fn write(folder: &Path) -> Result<Option<Written>, WriteError> {
     // The ends of the last two windows: what ended before the first of them is forgotten when a third is at hand.
     let mut edges = (i64::MIN, i64::MIN);
     loop {
-        let (is_last, end) = input.window(&mut history, Arc::make_mut(&mut names), WINDOW)?;
+        let (is_last, end) = input.window(&mut history, &mut names, WINDOW)?;
         history.sort();
         let until = if is_last { i64::MAX } else { edges.1 };
         let known =

@@ -1,10 +1,6 @@
 //! The rows of `blame`.
 
 use std::path::Path;
-use std::sync::Arc;
-
-use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
 
 use super::calls::{CallName, CallNames};
 use super::follow::Due;
@@ -34,12 +30,12 @@ pub(super) struct Output {
     rows: Vec<Row>,
     writer: Writer,
     error: Option<WriteError>,
-    devices: Arc<[Box<str>]>,
+    devices: Vec<Box<str>>,
 }
 
 impl Output {
     pub(super) fn start(folder: &Path, devices: Vec<Box<str>>) -> Output {
-        Output { rows: Vec::new(), writer: Writer::start(folder), error: None, devices: devices.into() }
+        Output { rows: Vec::new(), writer: Writer::start(folder), error: None, devices }
     }
 
     /// Adds a part of a piece of a thread's time, and what this part is due to.
@@ -59,50 +55,46 @@ impl Output {
         self.rows.len() >= BATCH
     }
 
-    /// Hands the rows to the writer, whose thread puts them in the order of time.
-    pub(super) fn flush(&mut self, names: &Arc<CallNames>) {
+    /// Hands the rows to the writer, in the order of time.
+    pub(super) fn flush(&mut self, names: &CallNames) {
         let rows = std::mem::take(&mut self.rows);
-        let (names, devices) = (names.clone(), self.devices.clone());
-        if let Err(error) = self.writer.write("blame", Box::new(move || batch(&rows, &names, &devices))) {
+        let order = order::by_time(rows.len(), |row| rows[row].due.start);
+        let known = |number: u32| (number != NONE).then_some(number);
+        let mut table = BlameTable::with_capacity(rows.len());
+        for &row in &order {
+            let Row { due, utid, name, part, call, descriptor, stack, waker } = rows[row as usize];
+            table.push(BlameRow {
+                ts_ns: due.start,
+                duration_ns: due.end.saturating_sub(due.start),
+                utid,
+                name_id: known(name),
+                work: part.work.name(),
+                work_count: part.count,
+                call: names.name(call),
+                descriptor_id: known(descriptor),
+                stack_id: known(stack),
+                waker_utid: known(waker),
+                cause: due.cause.name(),
+                on_utid: known(due.utid),
+                on_name_id: known(due.name),
+                on_call: names.name(due.call),
+                on_descriptor_id: known(due.descriptor),
+                on_stack_id: known(due.stack),
+                on_cpu: known(due.cpu),
+                device: self.devices.get(due.device as usize).map(|name| name.as_bytes()),
+                depth: due.depth,
+            });
+        }
+        let build = Box::new(move || tables::batch("blame", table.take()));
+        if let Err(error) = self.writer.write("blame", build) {
             self.error.get_or_insert(error);
         }
     }
 
     /// Writes what is left. Gives the number of rows.
-    pub(super) fn finish(mut self, names: &Arc<CallNames>) -> Result<u64, WriteError> {
+    pub(super) fn finish(mut self, names: &CallNames) -> Result<u64, WriteError> {
         self.flush(names);
         let counts = self.writer.finish()?;
         self.error.map_or_else(|| Ok(counts.get("blame").copied().unwrap_or(0)), Err)
     }
-}
-
-fn batch(rows: &[Row], names: &CallNames, devices: &[Box<str>]) -> Result<RecordBatch, ArrowError> {
-    let order = order::by_time(rows.len(), |row| rows[row].due.start);
-    let known = |number: u32| (number != NONE).then_some(number);
-    let mut table = BlameTable::with_capacity(rows.len());
-    for &row in &order {
-        let Row { due, utid, name, part, call, descriptor, stack, waker } = rows[row as usize];
-        table.push(BlameRow {
-            ts_ns: due.start,
-            duration_ns: due.end.saturating_sub(due.start),
-            utid,
-            name_id: known(name),
-            work: part.work.name(),
-            work_count: part.count,
-            call: names.name(call),
-            descriptor_id: known(descriptor),
-            stack_id: known(stack),
-            waker_utid: known(waker),
-            cause: due.cause.name(),
-            on_utid: known(due.utid),
-            on_name_id: known(due.name),
-            on_call: names.name(due.call),
-            on_descriptor_id: known(due.descriptor),
-            on_stack_id: known(due.stack),
-            on_cpu: known(due.cpu),
-            device: devices.get(due.device as usize).map(|name| name.as_bytes()),
-            depth: due.depth,
-        });
-    }
-    tables::batch("blame", table.take())
 }
