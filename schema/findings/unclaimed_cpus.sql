@@ -41,10 +41,13 @@ WITH threshold AS (
 ), behind AS (
   SELECT w.utid, w.comm, w.tid, w.cpu, w.wait_ns, l.ts_ns, l.interval_ns, l.idle_cpu,
     1 - l.idle_ratio >= h.busy_ratio AND l.most_idle_ratio >= h.idle_ratio AS is_unclaimed
-  FROM run_queue_wait AS w
+  FROM (
+    -- Asked here: a join of all waits would sort them before it is asked.
+    SELECT * FROM run_queue_wait
+    WHERE NOT EXISTS (FROM cpu_level WHERE is_idle) AND EXISTS (FROM load) AND utid IN (SELECT utid FROM workload_thread)
+  ) AS w
   ASOF JOIN load AS l ON l.cpu = w.cpu::VARCHAR AND w.ts_ns + w.wait_ns >= l.ts_ns
   CROSS JOIN threshold AS h
-  WHERE w.utid IN (SELECT utid FROM workload_thread) AND NOT EXISTS (FROM cpu_level WHERE is_idle)
 ), scoped AS (
   SELECT cpu, mode(idle_cpu) AS idle_cpu, sum(wait_ns) AS waited_ns, arg_max(comm, wait_ns) AS comm, arg_max(tid, wait_ns) AS tid
   FROM behind

@@ -1,6 +1,6 @@
 -- blame_by_comm: what threads waited for while they had work, followed to the cause
 -- grain: a name of threads that waited, the kind of their work, the call they were in, and a cause: what it is, the name of the thread it is due to, that thread's call and what the call was about
--- source: blame_part, recorder_thread
+-- source: blame, thread, thread_name, descriptor, block_device, recorder_thread
 -- caveat: a wait is replaced by what its waker did meanwhile, and so on, over at most 20 wakers; wait_ns of all causes of a name and a kind of work sum to all that it waited
 -- caveat: nobody knows whether a thread of the work thread had something to do: only its waits that a running thread, a taken CPU or a disk kept up are here, and those in calls that nobody makes without work (flock, fsync, openat, …): pools and loops without work wait for nothing
 -- caveat: if the recording does not say whether an interrupt did a wakeup (perf script's text), the thread that it hit looks like the waker
@@ -13,21 +13,35 @@
 -- diff where: (cause NOT IN ('sleep', 'stopped') OR work IN ('request', 'call')) AND (work <> 'thread' OR cause NOT IN ('cpu_taken', 'cpu_idle'))
 -- diff weight: 0.8
 -- column comm: the name of the threads that waited
--- as in blame_part: work, call, cause
+-- as in blame: work, call, cause
 -- column on_comm: the name of the thread that the time is due to: the waker, the waker's waker, …, who had the CPU, or the thread itself
--- as in blame_part: on_call
+-- as in blame: on_call
 -- column on_target: what that call was about: a connection's other end, a file, a block device; NULL where it was about nothing, or it is not known
 -- column wait_ns [ns]: time that the threads waited for this
 -- column wait_ratio [ratio]: its share of all that threads of this name waited in this kind of work
 -- column wait_count [count]: parts of waits
 -- column wait_max_ns [ns]: the longest of them
 WITH part AS (
-  SELECT comm, work, call, cause, on_comm, on_call, on_target, duration_ns, utid IN (SELECT utid FROM recorder_thread) AS is_recorder
-  FROM blame_part
+  -- Few rows of many: names are then asked of these.
+  SELECT utid, name_id, work, call, cause, on_utid, on_name_id, on_call, on_descriptor_id, device, sum(duration_ns) AS wait_ns, count(*) AS wait_count,
+    max(duration_ns) AS wait_max_ns
+  FROM blame
+  GROUP BY utid, name_id, work, call, cause, on_utid, on_name_id, on_call, on_descriptor_id, device
+), named AS (
+  SELECT coalesce(n.comm, t.comm) AS comm, b.work, b.call, b.cause, coalesce(k.comm, o.comm) AS on_comm, b.on_call,
+    CASE WHEN b.device IS NOT NULL THEN coalesce(v.device_name, b.device) ELSE coalesce(d.peer, d.target, d.kind) END AS on_target,
+    b.wait_ns, b.wait_count, b.wait_max_ns, b.utid IN (SELECT utid FROM recorder_thread) AS is_recorder
+  FROM part AS b
+  JOIN thread AS t USING (utid)
+  LEFT JOIN thread_name AS n ON n.name_id = b.name_id
+  LEFT JOIN thread AS o ON o.utid = b.on_utid
+  LEFT JOIN thread_name AS k ON k.name_id = b.on_name_id
+  LEFT JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id
+  LEFT JOIN block_device AS v ON v.device = b.device
 ), cause AS (
-  SELECT comm, work, call, cause, on_comm, on_call, on_target, @total(duration_ns) AS wait_ns, count(*) AS wait_count, max(duration_ns) AS wait_max_ns,
-    bool_and(is_recorder) AS is_recorder
-  FROM part
+  SELECT comm, work, call, cause, on_comm, on_call, on_target, @total(wait_ns) AS wait_ns, @total(wait_count) AS wait_count,
+    max(wait_max_ns) AS wait_max_ns, bool_and(is_recorder) AS is_recorder
+  FROM named
   GROUP BY comm, work, call, cause, on_comm, on_call, on_target
 )
 SELECT comm, work, call, cause, on_comm, on_call, on_target, wait_ns,

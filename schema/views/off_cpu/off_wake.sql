@@ -24,16 +24,19 @@ SELECT
 FROM (
   SELECT
     coalesce(n.comm, t.comm) AS comm, s.stack_id, coalesce(m.comm, k.comm) AS waker_comm, s.waker_stack_id,
-    @total(s.duration_ns + coalesce(s.run_queue_ns, 0)) AS off_cpu_ns,
-    count(*) AS sleep_count,
-    @total(s.duration_ns) AS sleep_ns,
-    max(s.duration_ns + coalesce(s.run_queue_ns, 0)) AS off_cpu_max_ns
-  FROM followed_state AS s
+    @total(s.off_cpu_ns) AS off_cpu_ns, @total(s.sleep_count) AS sleep_count, @total(s.sleep_ns) AS sleep_ns, max(s.off_cpu_max_ns) AS off_cpu_max_ns
+  FROM (
+    -- Few rows of many: names are then asked of these.
+    SELECT utid, name_id, stack_id, waker_utid, waker_name_id, waker_stack_id, sum(duration_ns + coalesce(run_queue_ns, 0)) AS off_cpu_ns,
+      count(*) AS sleep_count, sum(duration_ns) AS sleep_ns, max(duration_ns + coalesce(run_queue_ns, 0)) AS off_cpu_max_ns
+    FROM followed_state
+    WHERE state NOT IN ('running', 'idle', 'runnable', 'runnable_preempted') AND NOT is_open
+    GROUP BY utid, name_id, stack_id, waker_utid, waker_name_id, waker_stack_id
+  ) AS s
   JOIN thread AS t USING (utid)
   LEFT JOIN thread AS k ON k.utid = s.waker_utid
   LEFT JOIN thread_name AS n ON n.name_id = s.name_id
   LEFT JOIN thread_name AS m ON m.name_id = s.waker_name_id
-  WHERE s.state NOT IN ('running', 'idle', 'runnable', 'runnable_preempted') AND NOT s.is_open
   GROUP BY coalesce(n.comm, t.comm), s.stack_id, coalesce(m.comm, k.comm), s.waker_stack_id
 ) AS x
 LEFT JOIN stack_folded AS f ON f.stack_id = x.stack_id

@@ -15,29 +15,49 @@
 -- column self_weight: for callers, the part of weight that was sampled in the function itself; for callees, in the function at this depth
 -- column weight_ratio [ratio]: weight as a share of the function's whole weight
 WITH stack AS MATERIALIZED (
-  SELECT event, labels, sample_count, period FROM stack_weight
+  SELECT event, labels, sum(sample_count) AS sample_count, sum(period) AS period FROM stack_weight GROUP BY event, labels
+), name AS MATERIALIZED (
+  -- Paths of numbers are compared faster than paths of names.
+  SELECT label, row_number() OVER (ORDER BY label) AS number FROM (SELECT DISTINCT unnest(labels) AS label FROM stack)
+), known AS (
+  SELECT list(replace(label, ';', ':') ORDER BY number) AS shown FROM name
+), numbered AS (
+  SELECT s.event, s.sample_count, s.period, list(n.number ORDER BY s.position) AS numbers
+  FROM (SELECT *, unnest(labels) AS label, unnest(generate_series(1, len(labels))) AS position FROM stack) AS s
+  JOIN name AS n USING (label)
+  GROUP BY s.event, s.labels, s.sample_count, s.period
 ), chain AS (
-  SELECT 'callers' AS direction, event, list_reverse(labels) AS labels, sample_count, period FROM stack
+  SELECT 'callers' AS direction, event, list_reverse(numbers) AS numbers, sample_count, period FROM numbered
   UNION ALL
-  SELECT 'callees', event, labels, sample_count, period FROM stack
+  SELECT 'callees', event, numbers, sample_count, period FROM numbered
 ), occurrence AS (
-  SELECT *, unnest(generate_series(1, len(labels))) AS position FROM chain
+  SELECT *, unnest(generate_series(1, len(numbers))) AS position FROM chain
 ), chosen AS (
-  SELECT direction, event, labels[position] AS symbol, labels[position:] AS labels, position, sample_count, period
+  SELECT direction, event, numbers[position] AS function, numbers[position:] AS numbers, position = 1 AS is_whole, sample_count, period
   FROM occurrence
-  WHERE list_position(labels, labels[position]) = position
+  WHERE list_position(numbers, numbers[position]) = position
+), alike AS (
+  -- Few of many: most callchains of a function share what is above it or below it.
+  SELECT direction, event, function, numbers, is_whole, sum(sample_count) AS sample_count, sum(period) AS period
+  FROM chosen
+  GROUP BY direction, event, function, numbers, is_whole
+), whole AS (
+  SELECT direction, event, function, sum(period) AS period FROM alike GROUP BY direction, event, function
 ), node AS (
-  SELECT *, unnest(generate_series(0, len(labels) - 1)) AS depth FROM chosen
+  SELECT *, unnest(generate_series(0, len(numbers) - 1)) AS depth FROM alike
+), path AS (
+  SELECT direction, event, function, depth, numbers[1:depth + 1] AS numbers, sum(period) AS period, sum(sample_count) AS sample_count,
+    sum(period) FILTER (CASE direction WHEN 'callers' THEN is_whole ELSE len(numbers) = depth + 1 END) AS self_period
+  FROM node
+  GROUP BY direction, event, function, depth, numbers[1:depth + 1]
 )
 SELECT
-  direction, event, symbol, depth,
-  array_to_string(list_transform(labels[1:depth + 1], lambda l: replace(l, ';', ':')), ';') AS path,
-  labels[depth + 1] AS name,
-  @total_period(period) AS weight,
-  @total(sample_count) AS sample_count,
-  @total_period_or_zero(period, CASE direction WHEN 'callers' THEN position = 1 ELSE len(labels) = depth + 1 END)
-    AS self_weight,
-  sum(period) / max(sum(period)) OVER (PARTITION BY direction, event, symbol) AS weight_ratio
-FROM node
-GROUP BY direction, event, symbol, depth, labels[1:depth + 1], labels[depth + 1]
-ORDER BY direction, event, symbol, depth, weight DESC, path
+  p.direction, p.event, f.label AS symbol, p.depth, array_to_string(list_select(k.shown, p.numbers), ';') AS path, n.label AS name,
+  TRY_CAST(p.period AS UBIGINT) AS weight, TRY_CAST(p.sample_count AS BIGINT) AS sample_count,
+  TRY_CAST(coalesce(p.self_period, 0) AS UBIGINT) AS self_weight, p.period / w.period AS weight_ratio
+FROM path AS p
+JOIN whole AS w ON w.direction = p.direction AND w.event = p.event AND w.function = p.function
+JOIN name AS f ON f.number = p.function
+JOIN name AS n ON n.number = p.numbers[p.depth + 1]
+CROSS JOIN known AS k
+ORDER BY p.direction, p.event, symbol, p.depth, weight DESC, path

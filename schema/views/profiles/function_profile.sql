@@ -1,6 +1,6 @@
 -- function_profile: where the samples of each event were taken, by function
 -- grain: an event and a function
--- source: sample, perf_event, frame_label, stack_entry
+-- source: sample_weight, perf_event, frame_label, stack_entry
 -- caveat: total counts a sample once for a function, however often the function is in its callchain (recursion)
 -- caveat: ratios are shares of the event's period (time, or counted events), as in perf report's overhead; self and total are also there in samples and in periods
 -- caveat: without callchains total equals self
@@ -21,10 +21,7 @@
 -- column self_ratio [ratio]: self_period as a share of the event's whole period
 -- column total_ratio [ratio]: total_period as a share of the event's whole period
 WITH weight AS (
-  SELECT event_id, frame_id, stack_id, count(*) AS samples, @total_period(coalesce(period, 1)) AS period
-  FROM sample
-  WHERE frame_id IS NOT NULL OR stack_id IS NOT NULL
-  GROUP BY event_id, frame_id, stack_id
+  SELECT event_id, frame_id, stack_id, sample_count AS samples, period FROM sample_weight
 ), self AS (
   SELECT w.event_id, l.label, l.dso, l.is_kernel, @total(w.samples) AS samples, @total_period(w.period) AS period
   FROM weight AS w JOIN frame_label AS l USING (frame_id)

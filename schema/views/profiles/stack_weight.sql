@@ -1,6 +1,6 @@
 -- stack_weight: how many samples of each event have each callchain
 -- grain: an event and a callchain
--- source: sample, perf_event, stack_folded, frame_label
+-- source: sample_weight, perf_event, stack_folded, frame_label
 -- caveat: a sample without a callchain counts as a callchain of its one sampled frame, with a NULL stack_id
 -- diff no: stacks by an id; function_profile compares the functions
 -- column event: the event's name
@@ -10,10 +10,10 @@
 -- column period: what these samples stand for, in the event's unit
 SELECT v.name AS event, w.stack_id, coalesce(f.labels, [l.label]) AS labels, w.sample_count, w.period
 FROM (
-  SELECT event_id, stack_id, CASE WHEN stack_id IS NULL THEN frame_id END AS frame_id,
-    count(*) AS sample_count, @total_period(coalesce(period, 1)) AS period
-  FROM sample
-  WHERE frame_id IS NOT NULL OR stack_id IS NOT NULL
+  -- What is too large for a part is too large for the sum.
+  SELECT event_id, stack_id, CASE WHEN stack_id IS NULL THEN frame_id END AS frame_id, @total(sample_count) AS sample_count,
+    CASE WHEN count(period) = count(*) THEN @total_period(period) END AS period
+  FROM sample_weight
   GROUP BY ALL
 ) AS w
 JOIN perf_event AS v USING (event_id)

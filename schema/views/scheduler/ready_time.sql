@@ -27,10 +27,12 @@ WITH setting AS @steps('thread_state'), cut AS (
   CROSS JOIN setting AS x
   WHERE s.state IN ('running', 'runnable', 'runnable_preempted') AND s.duration_ns > 0
 ), part AS (
-  SELECT c.step, t.upid, c.utid, c.is_run,
-    least(c.end_ns, (c.step + 1) * c.step_ns) - greatest(c.ts_ns, c.step * c.step_ns) AS ns
-  FROM cut AS c
-  JOIN thread AS t USING (utid)
+  -- Few rows of many: processes, and how many threads they have, are then asked of these.
+  SELECT step, utid, sum(ns) FILTER (NOT is_run) AS ready_ns, sum(ns) FILTER (is_run) AS on_cpu_ns
+  FROM (
+    SELECT step, utid, is_run, least(end_ns, (step + 1) * step_ns) - greatest(ts_ns, step * step_ns) AS ns FROM cut
+  )
+  GROUP BY step, utid
 ), counter AS (
   SELECT ts_ns AS end_ns, lag(ts_ns) OVER w AS ts_ns, @cpu_time_step(steal_ns, lag(steal_ns) OVER w) AS steal_ns
   FROM proc_cpu
@@ -51,15 +53,16 @@ WITH setting AS @steps('thread_state'), cut AS (
   WHERE ns > 0
   GROUP BY step
 ), total AS (
-  SELECT p.step, p.upid, x.step_ns,
+  SELECT p.step, t.upid, x.step_ns,
     @step_ts(p.step, x.step_ns, x.start_ns) AS ts_ns,
     @step_interval(p.step, x.step_ns, x.start_ns, x.end_ns) AS interval_ns,
-    count(DISTINCT p.utid) AS thread_count,
-    @total_or_zero(p.ns, NOT p.is_run) AS ready_ns,
-    @total_or_zero(p.ns, p.is_run) AS on_cpu_ns
+    count(*) AS thread_count,
+    @total_or_zero(p.ready_ns, true) AS ready_ns,
+    @total_or_zero(p.on_cpu_ns, true) AS on_cpu_ns
   FROM part AS p
+  JOIN thread AS t USING (utid)
   CROSS JOIN setting AS x
-  GROUP BY p.step, p.upid, x.step_ns, x.start_ns, x.end_ns
+  GROUP BY p.step, t.upid, x.step_ns, x.start_ns, x.end_ns
 )
 SELECT
   t.ts_ns, t.interval_ns, t.upid, p.pid, p.name AS process, m.cgroup, t.thread_count,

@@ -21,16 +21,17 @@ WITH setting AS @steps('thread_state'), cut AS (
   FROM cpu_level AS q
   CROSS JOIN setting AS s
 ), part AS (
-  SELECT step, cpu, is_running, is_idle AND NOT is_running AS is_idle,
-    least(ts_ns + duration_ns, (step + 1) * step_ns) - greatest(ts_ns, step * step_ns) AS ns,
-    -- The thread that is next on an idle CPU is on its way.
-    CASE WHEN is_running THEN waiting_count ELSE greatest(waiting_count::BIGINT - 1, 0) END AS queued
+  -- Few rows of many: what each state counts for is then asked of these.
+  SELECT step, cpu, is_running, is_idle AND NOT is_running AS is_idle, waiting_count,
+    sum(least(ts_ns + duration_ns, (step + 1) * step_ns) - greatest(ts_ns, step * step_ns)) AS ns
   FROM cut
+  GROUP BY step, cpu, is_running, is_idle AND NOT is_running, waiting_count
 ), total AS (
   SELECT step, count(DISTINCT cpu) AS cpu_count,
     @total_or_zero(ns, is_running) AS busy_ns,
     @total_or_zero(ns, is_idle) AS idle_ns,
-    @total(queued::HUGEINT * ns) AS queued_ns
+    -- The thread that is next on an idle CPU is on its way.
+    @total(CASE WHEN is_running THEN waiting_count ELSE greatest(waiting_count::BIGINT - 1, 0) END * ns) AS queued_ns
   FROM part
   GROUP BY step
 ), unclaimed_cut AS (

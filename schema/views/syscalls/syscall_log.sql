@@ -40,13 +40,13 @@ WITH form AS (
   SELECT utid, max(ts_ns) AS since_ts_ns, arg_max(comm, {ts_ns: ts_ns, name_id: name_id}) AS comm FROM thread_name GROUP BY utid
 ), call AS (
   SELECT l.id, l.ts_ns, l.exit_ts_ns, l.duration_ns, l.utid, l.abi, l.name, l.args, l.descriptor_id, l.ret, l.errno, l.errno_name,
-    l.pairing, l.cut_at, t.upid, t.tid, t.pid, t.comm AS last_comm, f.form_id IS NULL OR f.arguments IS NULL AS is_unknown,
+    l.pairing, l.cut_at, t.upid, t.tid, t.pid, t.pid_text, t.comm AS last_comm, f.form_id IS NULL OR f.arguments IS NULL AS is_unknown,
     f.first_fd, f.second_fd, f.k1, f.k2, f.k3, f.k4, f.k5, f.k6, f.s1, f.s2, f.s3, f.s4, f.s5, f.s6,
     l.args[1] AS b1, l.args[2] AS b2, l.args[3] AS b3, l.args[4] AS b4, l.args[5] AS b5, l.args[6] AS b6,
     CASE WHEN l.ret IS NOT NULL AND l.errno IS NULL THEN f.k0 END AS k0,
     CASE WHEN l.ret IS NOT NULL AND l.errno IS NULL THEN f.s0 END AS s0, l.ret::BIGINT & 4294967295 AS b0
   FROM given AS l
-  JOIN thread AS t USING (utid)
+  JOIN (SELECT *, printf('[pid %5d] ', tid) AS pid_text FROM thread) AS t USING (utid)
   LEFT JOIN form AS plain ON plain.abi = l.abi AND plain.number = l.number AND plain.test_argument IS NULL
   LEFT JOIN form AS special ON special.abi = l.abi AND special.number = l.number
     AND l.args[special.test_argument] & special.test_mask = special.test_value
@@ -103,7 +103,7 @@ WITH form AS (
 ), anchor AS (
   SELECT max(start_realtime_ns) AS start_realtime_ns FROM capture
 ), told AS (
-  SELECT c.ts_ns, c.exit_ts_ns, c.utid, c.tid, c.pid, c.name,
+  SELECT c.ts_ns, c.exit_ts_ns, c.utid, c.tid, c.pid, c.pid_text, c.name,
     coalesce(CASE WHEN coalesce(c.exit_ts_ns, c.ts_ns) < m.since_ts_ns THEN g.comm ELSE m.comm END, c.last_comm) AS comm,
     CASE WHEN c.pairing = 'exit_only' THEN '<... ' || c.name || ' resumed>)'
       ELSE c.name || '('
@@ -146,10 +146,10 @@ WITH form AS (
 )
 SELECT
   ts_ns, relative_ns, time_of_day, utid, tid, pid, comm, name, text, duration_ns, ret, errno_name, cut_at,
-  printf('[pid %5d] ', tid) || coalesce(time_of_day || ' ', '') || printf('(+%13.6f) ', coalesce(relative_ns, 0) / 1e9) || text
-    || coalesce(printf(' <%.6f>', duration_ns / 1e9), '') AS line
+  pid_text || coalesce(time_of_day || ' ', '') || '(+' || repeat(' ', 13 - length(relative_text)) || relative_text || ') ' || text
+    || coalesce(' <' || @seconds(duration_ns) || '>', '') AS line
 FROM (
-  SELECT t.*, t.ts_ns - lag(t.ts_ns) OVER () AS relative_ns,
+  SELECT t.*, t.ts_ns - lag(t.ts_ns) OVER () AS relative_ns, @seconds(coalesce(relative_ns, 0)) AS relative_text,
     strftime(make_timestamp((n.start_realtime_ns + t.ts_ns) // 1000), '%H:%M:%S.%f') AS time_of_day
   -- Sorted before the rest is made: a sort of whole lines takes as long as to make them.
   FROM (FROM told ORDER BY ts_ns, utid, exit_ts_ns) AS t

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from perfcase.lazy import duckdb
 
 
 def why_empty(connection: duckdb.DuckDBPyConnection, view: str) -> str | None:
     """Return what is missing for a view, why, and how to record it. None: unknown."""
+    return why_each_empty(connection, [view])[view]
+
+
+def why_each_empty(connection: duckdb.DuckDBPyConnection, views: Collection[str]) -> dict[str, str | None]:
+    """Return what ``why_empty`` says of each of the views."""
     try:
-        row = connection.execute(
-            "SELECT is_fed, missing_tables, sources, reason, how, remedy FROM view_coverage WHERE view_name = ?", [view]
-        ).fetchone()
+        rows = connection.execute(
+            "SELECT view_name, is_fed, missing_tables, reason, how, remedy FROM view_coverage"
+            " WHERE list_contains($1, view_name) AND sources IS NOT NULL",
+            [[*views]],
+        ).fetchall()
     except duckdb.CatalogException:  # A case of an older perfcase in a folder that cannot be written.
-        return None
-    if row is None or row[2] is None:
-        return None
-    is_fed, missing, _, reason, how, remedy = row
+        rows = []
+    return {**dict.fromkeys(views), **{view: _why(view, *row) for view, *row in rows}}
+
+
+def _why(view: str, is_fed: bool, missing: str, reason: str | None, how: str, remedy: str | None) -> str:
     if is_fed:
         parts = ["its tables have rows, but none of the kind that it shows", reason, f"such rows come from: {how}"]
     else:

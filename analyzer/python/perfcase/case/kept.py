@@ -192,8 +192,10 @@ def have_views(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> N
     """Prepare views for queries: from the cache, else as temporary tables, each worked out once; the cache then has those of
     few rows. A view that cannot be worked out is left to its reader, who says so."""
     kept = kept_of(connection, views)
-    types = _types(connection) if kept else {}
-    new = [v for v in views if not (kept and kept.has(f"{v}.parquet") and _show(connection, kept, v, types))]
+    there = [view for view in views if kept and kept.has(f"{view}.parquet")]
+    types = _types(connection) if there else {}
+    shown = {view for view in there if kept and _show(connection, kept, view, types)}
+    new = [view for view in views if view not in shown]
     _make_views(connection, kept, new)
 
 
@@ -202,7 +204,8 @@ def _make_views(connection: duckdb.DuckDBPyConnection, kept: Kept | None, new: S
     share(connection, [*new, *new])
     if kept and new:
         with suppress(OSError, duckdb.Error):
-            _keep(connection, kept, [view for view in new if _is_short(connection, view)])
+            short = _short(connection)
+            _keep(connection, kept, [view for view in new if view in short])
 
 
 def have_views_again(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> bool:
@@ -290,12 +293,12 @@ def _show(connection: duckdb.DuckDBPyConnection, kept: Kept, view: str, types: T
     return True
 
 
-def _is_short(connection: duckdb.DuckDBPyConnection, view: str) -> bool:
-    """Return whether a view was worked out, and its rows are worth a file."""
+def _short(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Return the views that were worked out, and whose rows are worth a file."""
     found = connection.execute(
-        f"SELECT estimated_size FROM duckdb_tables() WHERE temporary AND table_name = {literal(view)}"
+        f"SELECT table_name FROM duckdb_tables() WHERE temporary AND estimated_size <= {_ROWS_MAX}"
     ).fetchall()
-    return bool(found) and found[0][0] <= _ROWS_MAX
+    return {name for (name,) in found}
 
 
 def _keep(connection: duckdb.DuckDBPyConnection, kept: Kept, views: Sequence[str]) -> None:

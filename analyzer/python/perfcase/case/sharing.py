@@ -21,8 +21,8 @@ from perfcase.catalogue.views import load_views, with_dependencies
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
-_NEVER = ("stack_weight", "fd_call")
-"""The rows of the one are long: the names of all functions of each callchain. Those of the other are as many as the calls, and quickly
+_NEVER = ("stack_weight", "fd_call", "run_queue_wait")
+"""The rows of the first are long: the names of all functions of each callchain. Those of the others are as many as the calls and waits, and quickly
 made."""
 _NOT_OF_THE_WHOLE = "followed_state"
 """To copy all states takes longer than to read them for each reader; in a part, each reader would have to cut them."""
@@ -79,20 +79,23 @@ def share_findings(connection: duckdb.DuckDBPyConnection, later: Iterable[str] =
     ):
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {table}").fetchall()
     failures = []
+    known = []
     for rule in load_rules().values():
-        failure = "NULL"
-        try:
-            if rule.name in fed:
-                connection.execute(f"INSERT INTO enough {enough(rule)}").fetchall()
+        is_enough, failure = "NULL", "NULL"
+        if rule.name in fed:
+            try:
+                is_enough = "true"
+                if rule.judged_when:
+                    ((_, found, _),) = connection.execute(enough(rule)).fetchall()
+                    is_enough = "NULL" if found is None else str(found)
                 connection.execute(f"INSERT INTO fired BY NAME {fired(rule)}").fetchall()
-                continue
-        except duckdb.Error as error:
-            if isinstance(error, duckdb.InterruptException):
-                raise
-            failures.append(sql_error(error))
-            failure = literal(str(failures[-1]))
-        connection.execute(f"DELETE FROM enough WHERE finding = {literal(rule.name)}").fetchall()
-        connection.execute(f"INSERT INTO enough VALUES ({literal(rule.name)}, NULL, {failure})").fetchall()
+            except duckdb.Error as error:
+                if isinstance(error, duckdb.InterruptException):
+                    raise
+                failures.append(sql_error(error))
+                is_enough, failure = "NULL", literal(str(failures[-1]))
+        known.append(f"({literal(rule.name)}, {is_enough}, {failure})")
+    connection.execute(f"INSERT INTO enough VALUES {', '.join(known)}").fetchall()
     connection.execute(f"CREATE OR REPLACE TEMP TABLE finding AS {sorted_findings('fired')}").fetchall()
     connection.execute(f"CREATE OR REPLACE TEMP TABLE finding_coverage AS {judged('enough')}").fetchall()
     for table in ("fired", "enough"):

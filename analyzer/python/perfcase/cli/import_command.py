@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -48,6 +49,9 @@ def command(
     Example: perfcase import incident.perfcase -o /tmp/incident && duckdb /tmp/incident/case.duckdb
     """
     options = {"kallsyms": str(kallsyms)} if kallsyms else {}
+    if not tables_only:
+        # While the core reads the file.
+        threading.Thread(target=_load).start()
     for file in files:
         out = target_folder(file, output, several=len(files) > 1)
         with import_progress(file.name) as progress:
@@ -61,13 +65,26 @@ def command(
 def keep_answers(case: store.Case) -> None:
     """Keep the findings, the report and the figures for histories in the folder. What cannot be worked out or kept is left to those who
     ask for it."""
-    # Loaded here: the core has read the capture meanwhile.
+    # Loaded here: the core reads the capture meanwhile.
     from perfcase.fleet.figures import keep_all
     from perfcase.report.writer import prepare
 
     with suppress(duckdb.Error, PerfcaseError), query.connect(case.folder) as connection:
         prepare(connection)
         keep_all(connection)
+
+
+def _load() -> None:
+    # Whatever fails here fails again, and is reported, where it is used.
+    with suppress(Exception):
+        import perfcase.fleet.figures
+        import perfcase.report.writer  # noqa: F401
+        from perfcase.catalogue.rules import load_rules
+        from perfcase.catalogue.schema import load_tables
+        from perfcase.catalogue.views import load_views
+
+        for load in (load_rules, load_views, load_tables):
+            load()
 
 
 def target_folder(file: Path, output: Path | None, *, several: bool) -> Path | None:

@@ -36,12 +36,10 @@ def work_out(connection: duckdb.DuckDBPyConnection) -> dict[str, Told]:
     rows = connection.execute("SELECT view_name FROM view_coverage WHERE kind = 'view' AND NOT is_fed").fetchall()
     unfed = {name for (name,) in rows}
     ((duration_ns,),) = connection.execute("SELECT max(try_cast(duration_ns AS BIGINT)) FROM capture").fetchall()
-    found: dict[str, Told] = {}
+    found: dict[str, Told] = {**metric.no_rows(connection, [name for name in load_views() if name in unfed])}
     known: dict[str, int | None] = {}
     for name, view in load_views().items():
-        if name in unfed:
-            found[name] = metric.no_rows(connection, name)
-        elif name in made:
+        if name in made - unfed:
             found[name] = to_keep(metric.read_usual(connection, view, duration_ns, known))
     return found
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
 from perfcase.case import query
-from perfcase.case.coverage import why_empty
+from perfcase.case.coverage import why_each_empty
 from perfcase.case.kept import have_findings
 from perfcase.case.sharing import FINDINGS
 from perfcase.case.span import recorded_ns
@@ -144,7 +144,9 @@ def read_usual(
     for where in dict.fromkeys(each.where for each in wanted):
         alike = [each for each in wanted if each.where == where]
         rows = f"SELECT * FROM {quote(view.name)}{f' WHERE ({where})' if where else ''}"
-        found |= zip(alike, _read(connection, alike, rows, duration_ns, known), strict=True)
+        found |= zip(
+            alike, _read(connection, alike, rows, duration_ns, known, {name for name, *_ in columns}), strict=True
+        )
     return found
 
 
@@ -154,10 +156,10 @@ def _read(
     rows: str,
     duration_ns: int | None,
     known: dict[str, int | None],
+    columns: Set[str] = frozenset(),
 ) -> list[Reading]:
-    """Return metrics of the same rows."""
-    columns: set[str] = set()
-    if any(each.aggregation in _OF_COLUMNS for each in wanted):
+    """Return metrics of the same rows. ``columns``: those of the view, where they are known."""
+    if not columns and any(each.aggregation in _OF_COLUMNS for each in wanted):
         columns = {name for name, *_ in connection.execute(f"DESCRIBE {quote(wanted[0].view)}").fetchall()}
     figures = ", ".join(f"({_figure(each, columns)})::DOUBLE" for each in wanted)
     count, *found = connection.execute(
@@ -222,10 +224,10 @@ def _why_none(connection: duckdb.DuckDBPyConnection, wanted: Metric) -> str | No
         fed = connection.execute("SELECT is_fed FROM view_coverage WHERE view_name = 'finding'").fetchone()
         if fed and fed[0]:
             return _NO_FINDINGS
-    return no_rows(connection, wanted.view)
+    return no_rows(connection, [wanted.view])[wanted.view]
 
 
-def no_rows(connection: duckdb.DuckDBPyConnection, view: str) -> str:
-    """Return why a view has no rows."""
-    why = why_empty(connection, view)
-    return f"{view} has no rows{f': {why}' if why else ''}"
+def no_rows(connection: duckdb.DuckDBPyConnection, views: Collection[str]) -> dict[str, str]:
+    """Return why each of these views has no rows."""
+    reasons = why_each_empty(connection, views)
+    return {view: f"{view} has no rows{f': {why}' if why else ''}" for view, why in reasons.items()}

@@ -54,7 +54,7 @@ def write_report(connection: duckdb.DuckDBPyConnection, console: Console, file: 
 
 def prepare(connection: duckdb.DuckDBPyConnection) -> None:
     """Work out what the findings and the report show, and keep it with the capture: the next question for them is answered at once."""
-    have_findings(connection)
+    have_findings(connection, VIEWS)
     have_views(connection, VIEWS)
 
 

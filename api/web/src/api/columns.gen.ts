@@ -165,6 +165,7 @@ export interface Columns {
   sample: { sample_id: number; ts_ns: Whole; cpu: number; utid: number; name_id: number; event_id: number; period: Whole; cpu_mode: number; frame_id: number; stack_id: number };
   sample_detail: { sample_id: number; data_address: Whole; data_dso_id: number; physical_address: Whole; data_src: Whole; weight: Whole; weight2: number; weight3: number; transaction: Whole; cgroup_id: Whole; data_page_size_bytes: Whole; code_page_size_bytes: Whole; stream_id: Whole; user_regs_abi: number; user_regs: (Whole | null)[]; intr_regs: (Whole | null)[]; user_stack: string; aux_bytes: Whole };
   sample_read: { sample_id: number; event_id: number; value: Whole; enabled_ns: Whole; running_ns: Whole; lost_count: Whole };
+  sample_weight: { event_id: number; frame_id: number; stack_id: number; sample_count: Whole; period: Whole };
   sched_migrate_task: { ts_ns: Whole; cpu: number; utid: number; source_id: number; stack_id: number; comm: string; pid: number; prio: number; orig_cpu: number; dest_cpu: number };
   sched_switch: { ts_ns: Whole; cpu: number; utid: number; source_id: number; stack_id: number; prev_comm: string; prev_pid: number; prev_prio: number; prev_state: Whole; next_comm: string; next_pid: number; next_prio: number };
   sched_wakeup: { ts_ns: Whole; cpu: number; utid: number; source_id: number; stack_id: number; comm: string; pid: number; prio: number; target_cpu: number };
