@@ -141,7 +141,7 @@ def blame(capture: Path) -> list[str]:
 
 
 def compared(healthy: Path, bad: Path) -> list[str]:
-    """The sentences with which a comparison begins, then what is new among the findings."""
+    """What is new among the findings, with which a comparison begins, then its sentences about waits."""
     lines = answer("diff", healthy, bad).splitlines()
     parts: dict[str, list[str]] = {}
     part = ""
@@ -153,7 +153,7 @@ def compared(healthy: Path, bad: Path) -> list[str]:
     new = [
         " ".join(pair) for pair in zip(parts.get("Findings", [])[::2], parts.get("Findings", [])[1::2], strict=False)
     ]
-    return parts.get("In short", []) + [line for line in new if line.startswith(("new", "worse"))]
+    return [line for line in new if line.startswith(("new", "worse"))] + parts.get("In short", [])
 
 
 def rank(lines: list[str], words: str) -> int | None:
@@ -191,7 +191,7 @@ def scoreboard(plays: list[Play]) -> str:
         named = rank(play.findings["bad"], play.words("NAMED"))
         blamed, moved = (
             rank(play.blame, play.words("BLAMED")),
-            rank(play.diff, play.words("MOVED") or play.words("NAMED")),
+            rank(play.diff, "|".join(filter(None, (play.words("MOVED"), play.words("NAMED"))))),
         )
         first = (play.findings["bad"] or ["nothing"])[0].replace("|", "·")[:150]
         ranks.append((named, blamed, moved))

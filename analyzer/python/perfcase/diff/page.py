@@ -195,12 +195,13 @@ def _text(found: Comparison, output: Path | None) -> None:
         if a.per:
             line = f"  amounts are per {a.per}: {a.per_count:,.0f} in A, {b.per_count:,.0f} in B"
             console.print(rich.text.Text(safe(line)))
+        # A finding names a cause; a wait may be its consequence.
+        fired.write(console, list(found.findings))
         if found.in_short:
             console.print()
             console.print(rich.text.Text("In short", style="bold"))
         for each in found.in_short:
             console.print(rich.text.Text(f"  {safe(each)}"), soft_wrap=True)
-        fired.write(console, list(found.findings))
         console.print()
         if stacks:
             console.print(rich.text.Text.assemble(("Stacks  ", "bold"), safe(stacks.sentence)))
@@ -242,8 +243,10 @@ def _conditions(console: Any, found: Sequence[Condition]) -> None:  # noqa: ANN4
 def _in_short(lines: Sequence[Ranked]) -> list[str]:
     """Say what threads wait for that they did not wait for, or wait for no more."""
     found = [each.difference for each in lines if each.difference.view == "blame_by_comm"]
-    found = [each for each in found if each.per == "s" and abs(each.difference) >= LEAST_NS_PER_S][:CAUSES]
-    return [_sentence(each, dict(zip(each.keys, each.key, strict=True))) for each in found]
+    found = [each for each in found if each.per == "s" and abs(each.difference) >= LEAST_NS_PER_S]
+    # What came to a stop leaves the others with less to do: they wait less for it.
+    found.sort(key=lambda each: each.difference < 0)
+    return [_sentence(each, dict(zip(each.keys, each.key, strict=True))) for each in found[:CAUSES]]
 
 
 def _sentence(wait: Difference, key: Mapping[str, str | None]) -> str:
