@@ -10,8 +10,10 @@
 -- next: perfcase view request_summary, request_time: which requests are slow
 -- next: perfcase flamegraph: what the thread computes
 -- next: split the work into short steps, move it to a worker thread or process, or run more processes that share the port
+-- about: those who wait for its answers: the addresses at which it answers
 -- taught by: -
--- source: descriptor, followed_state, frame_label, perf_event, recorded_span, recorder_thread, request, sample, stack, stack_entry, syscall, thread
+-- source: descriptor, followed_state, frame_label, perf_event, recorded_span, recorder_thread, request, sample,
+--   service_address, stack, stack_entry, syscall, thread
 -- evidence: SELECT t.comm, t.tid, s.ts_ns, s.duration_ns FROM followed_state AS s JOIN thread AS t USING (utid) WHERE s.state = 'running'
 --   AND s.duration_ns >= 10000000 AND s.utid IN (SELECT utid FROM request) ORDER BY s.duration_ns DESC, s.ts_ns, t.tid
 WITH threshold AS (
@@ -109,7 +111,8 @@ SELECT
   format('it computed {} time{} for 100 ms or longer while other clients waited: {:.2f} s, {:.1f} % of the recording, the longest {:.1f} ms; {} requests of other connections were there when it looked again{}',
     f.waited_count, CASE f.waited_count WHEN 1 THEN '' ELSE 's' END, f.blocked_ns / 1e9, 100 * f.blocked_ratio, f.max_ns / 1e6, @whole(f.request_count),
     CASE WHEN o.label IS NULL THEN '' ELSE format('; {:.1f} % of its samples then are in {} or what it calls', 100 * o.sample_ratio, o.label) END) AS message,
-  @whole(f.blocked_ns) AS cost_ns
+  @whole(f.blocked_ns) AS cost_ns,
+  coalesce((SELECT list('peer ' || a.address) FROM service_address AS a WHERE a.upid = t.upid), []) AS about
 FROM found AS f
 JOIN thread AS t USING (utid)
 CROSS JOIN threshold AS h

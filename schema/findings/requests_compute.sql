@@ -7,7 +7,7 @@
 -- next: perfcase view request_summary: what the slowest requests have that the usual ones have not
 -- next: perfcase flamegraph: where the time goes; perfcase diff, with a capture of a fast day
 -- taught by: -
--- source: perf_event, process, request_summary, sample, stack_folded, syscall, thread
+-- source: perf_event, process, request_summary, sample, service_address, stack_folded, syscall, thread
 -- evidence: SELECT process, local, band, request_count, duration_avg_ns, on_cpu_avg_ns, run_queue_avg_ns FROM request_summary ORDER BY process, local, band
 WITH threshold AS (
   SELECT 20 AS request_count, 1000000 AS duration_ns, 0.6 AS cpu_ratio, 10 AS samples, 100 AS calls_each
@@ -37,12 +37,19 @@ WITH threshold AS (
   WHERE p.name IN (SELECT process FROM slow)
   GROUP BY p.name, s.name
   QUALIFY row_number() OVER (PARTITION BY p.name ORDER BY count(*) DESC, s.name) = 1
+), place AS (
+  -- What a call accepted has no address if no snapshot saw it.
+  SELECT p.name AS process, min(a.address) AS address
+  FROM service_address AS a
+  JOIN process AS p USING (upid)
+  GROUP BY p.name
+  HAVING count(DISTINCT a.address) = 1
 ), answered AS (
   SELECT process, sum(request_count) AS request_count FROM slow GROUP BY process
 )
 SELECT
   'note' AS severity,
-  format('{} at {}', coalesce(s.process, '?'), coalesce(s.local, '?')) AS subject,
+  format('{} at {}', coalesce(s.process, '?'), coalesce(s.local, l.address, '?')) AS subject,
   format('{:,} requests took {:.1f} ms on average, {:.1f} % of it on a CPU{}', s.request_count, s.duration_avg_ns / 1e6,
     100 * s.on_cpu_avg_ns / s.duration_avg_ns,
     CASE WHEN t.total >= h.samples THEN format('; {} has {:.1f} % of the samples of {}', t.symbol, 100 * t.most / t.total, s.process) ELSE '' END
@@ -54,3 +61,4 @@ CROSS JOIN threshold AS h
 LEFT JOIN hot AS t USING (process)
 LEFT JOIN called AS k USING (process)
 LEFT JOIN answered AS n USING (process)
+LEFT JOIN place AS l USING (process)

@@ -28,6 +28,11 @@ def value(expression: str) -> object:
 @pytest.mark.parametrize(
     ("expression", "wanted"),
     [
+        # 1.5 µs, which printf rounds to even, and what DECIMAL cannot hold.
+        ("@seconds(1234567891)", "1.234568"), ("@seconds(1500)", "0.000002"), ("@seconds(-2000)", "-0.000002"), ("@seconds(0)", "0.000000"),
+        (f"@seconds({LARGEST})", "9223372036.854776"), ("@seconds(NULL)", None),
+        ("@network_place(NULL, 'a', 1)", "of this host"), ("@network_place(7, NULL, NULL)", "in the network namespace 7"),
+        ("@network_place(7, 'shop', 9)", "in the network namespace of shop (9)"),
         ("@collector('GC Thread#0')", True), ("@collector('G1 Conc#1')", True), ("@collector('.NET BGC')", True),
         ("@collector('G1 fan')", False), ("@collector('my GC Thread')", False), ("@collector(NULL)", None),
         ("@ratio(1, 4)", 0.25), ("@ratio(1 + 2, 0)", None), ("@ratio(NULL, 2)", None), ("@ratio(3, 1 + 1)", 1.5),

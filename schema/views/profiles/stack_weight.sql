@@ -7,7 +7,7 @@
 -- column stack_id: the callchain's key; NULL for samples that have only their own address
 -- as in stack_folded: labels
 -- column sample_count [count]: samples with this callchain
--- column period: what these samples stand for, in the event's unit
+-- as in sample_weight: period
 SELECT v.name AS event, w.stack_id, coalesce(f.labels, [l.label]) AS labels, w.sample_count, w.period
 FROM (
   -- What is too large for a part is too large for the sum.

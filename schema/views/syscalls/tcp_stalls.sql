@@ -1,8 +1,8 @@
 -- tcp_stalls: answers on a socket that came as late as a delayed acknowledgement: Nagle's algorithm, or a lost segment
 -- grain: a wait for an answer of 38 to 60 ms, or of 190 to 260 ms: from the last write on a socket to the first bytes read after it
--- source: descriptor, socket_answer, recorder_thread
+-- source: socket_answer, recorder_thread
 -- caveat: a peer that takes this long to answer looks the same. Signs of a stall: many of them have one length, and is_write_write_read is true: Nagle's algorithm holds back two writes in a row without a read between them
--- caveat: only descriptors known to be sockets (socket_answer); unix, netlink and datagram sockets are left out if they are known
+-- caveat: only descriptors known to be sockets (socket_answer); unix and netlink sockets are left out if they are known, datagram sockets are not
 -- diff by: comm, looks_like, peer
 -- diff sum: gap_ns, write_count
 -- diff weight: 0.8
@@ -15,11 +15,7 @@ SELECT
   ts_ns, gap_ns, CASE WHEN gap_ns < 100000000 THEN 'delayed_ack_40ms' ELSE 'delayed_ack_200ms' END AS looks_like,
   write_count > 1 AND write_last_bytes < 1448 AS is_write_write_read,
   utid, tid, pid, comm, fd, local, peer, write_count, write_bytes, write_last_bytes, write_name, read_name
-FROM socket_answer AS a
+FROM socket_answer
 WHERE (gap_ns BETWEEN 38000000 AND 60000000 OR gap_ns BETWEEN 190000000 AND 260000000)
   AND coalesce(family NOT IN ('unix', 'netlink', 'packet'), true)
-  AND NOT EXISTS (
-    FROM descriptor AS d
-    WHERE d.upid = a.upid AND d.fd = a.fd AND d.ts_ns IS NOT DISTINCT FROM a.since_ts_ns AND (d.target LIKE '%dgram' OR d.label LIKE 'UDP%')
-  )
 ORDER BY utid IN (SELECT utid FROM recorder_thread), gap_ns DESC, ts_ns, utid, fd
