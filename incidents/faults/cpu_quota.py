@@ -15,6 +15,6 @@ MOVED = r"shop|quota"
 
 def play(scene):
     redis(scene, group=scene.group("shop", cpus=0.2 if scene.is_bad else 4))
-    redis_client(scene, "client", "EVAL", "local s = 0 for i = 1, 20000 do s = s + i end return s", "0", count=4)
+    redis_client(scene, "client", "EVAL", "local s = 0 for i = 1, 100000 do s = s + i end return s", "0", count=4)
     with scene.recording():
         time.sleep(1)

@@ -15,7 +15,8 @@
 -- follows from: calls_time_out, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, noisy_neighbour, slow_peer,
 --   standing_queue
 -- taught by: Identifying an off-CPU bottleneck
--- source: blame, block_device, descriptor, proc_command, proc_process, process, recorded_span, recorder_thread, request, socket_turn, thread
+-- source: blame, block_device, descriptor, proc_command, proc_process, process, recorded_span, recorder_thread, request,
+--   service_address, socket_turn, thread
 -- evidence: SELECT comm, call, cause, on_comm, on_call, on_target, wait_ns, wait_ratio, wait_count, wait_max_ns FROM blame_by_comm
 --   WHERE work = 'request' ORDER BY wait_ns DESC, comm, cause, on_comm, on_target
 WITH threshold AS (
@@ -29,6 +30,8 @@ WITH threshold AS (
   GROUP BY r.upid
 ), service AS (
   SELECT DISTINCT peer FROM socket_turn WHERE is_client AND peer IS NOT NULL
+), own_client AS (
+  SELECT DISTINCT a.upid, t.upid AS client_upid FROM socket_turn AS t JOIN service_address AS a ON a.address = t.peer WHERE t.is_client
 ), due AS (
   SELECT t.upid, b.cause, o.upid AS on_upid, b.depth,
     CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device, 'a block device') WHEN b.cause IN ('network', 'no_work', 'timeout') THEN coalesce(d.peer, d.target) END AS on_target,
@@ -51,6 +54,8 @@ WITH threshold AS (
   -- Who waits in a poll without a question of its own waits for any of its clients.
   WHERE (cause <> 'network' OR on_target IN (SELECT peer FROM service)) AND (cause <> 'no_work' OR depth > 0)
     AND (cause <> 'cpu_taken' OR on_upid IS DISTINCT FROM upid)
+    -- A client that says nothing: what it is sent later answers others (a chat, a subscription).
+    AND NOT (cause = 'no_work' AND EXISTS (FROM own_client AS c WHERE c.upid = due.upid AND c.client_upid = due.on_upid))
   GROUP BY ALL
 ), reading AS (
   -- proc_command has changes; proc_process has a row for each time at which these files were read.

@@ -48,10 +48,20 @@ WITH threshold AS (
   ) AS w
   ASOF JOIN load AS l ON l.cpu = w.cpu::VARCHAR AND w.ts_ns + w.wait_ns >= l.ts_ns
   CROSS JOIN threshold AS h
-), scoped AS (
-  SELECT cpu, mode(idle_cpu) AS idle_cpu, sum(wait_ns) AS waited_ns, arg_max(comm, wait_ns) AS comm, arg_max(tid, wait_ns) AS tid
+), named AS (
+  SELECT cpu, comm, mode(idle_cpu) AS idle_cpu, sum(wait_ns) AS waited_ns, count(DISTINCT utid) AS thread_count, min(tid) AS tid
   FROM behind
   WHERE is_unclaimed
+  GROUP BY cpu, comm
+), scoped AS (
+  SELECT cpu, arg_max(idle_cpu, waited_ns) AS idle_cpu, any_value(all_ns) AS waited_ns,
+    string_agg(format('{} {:.2f} s', CASE thread_count WHEN 1 THEN format('{} ({})', coalesce(comm, '?'), tid) ELSE format('{} threads {}', thread_count, coalesce(comm, '?')) END,
+      waited_ns / 1e9), ', ' ORDER BY waited_ns DESC, comm) AS who
+  FROM (
+    SELECT *, sum(waited_ns) OVER (PARTITION BY cpu) AS all_ns
+    FROM named
+    QUALIFY row_number() OVER (PARTITION BY cpu ORDER BY waited_ns DESC, comm) <= 3
+  )
   GROUP BY cpu
 ), scoped_total AS (
   SELECT sum(wait_ns) AS ns, sum(wait_ns) FILTER (is_unclaimed) AS unclaimed_ns FROM behind
@@ -76,8 +86,8 @@ UNION ALL
 SELECT
   @severity(x.waited_ns >= h.critical_ratio * n.ns, true) AS severity,
   format('CPU {}', x.cpu) AS subject,
-  format('threads waited {:.2f} s for it while it was busy and CPU {} was idle most of the time: {:.1f} % of the time that they could run; {} ({}) waited longest at once',
-    x.waited_ns / 1e9, x.idle_cpu, 100 * x.waited_ns / n.ns, coalesce(x.comm, '?'), x.tid) AS message,
+  format('threads waited {:.2f} s for it while it was busy and CPU {} was idle most of the time: {:.1f} % of the time that they could run: {}',
+    x.waited_ns / 1e9, x.idle_cpu, 100 * x.waited_ns / n.ns, x.who) AS message,
   @whole(x.waited_ns) AS cost_ns
 FROM scoped AS x
 CROSS JOIN scoped_total AS o
