@@ -170,7 +170,8 @@ def test_the_report_reads_what_is_kept(case: store.Case) -> None:
     assert "4,242 s" not in succeed("report", case.folder, "--only", "window=0s..1s")
 
 
-def test_the_second_question_is_answered_by_what_is_kept(case: store.Case) -> None:
+def test_the_second_question_is_answered_by_what_is_kept(case: store.Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MEMORY, "2G")  # for all rules in one plan
     fake(case)
     assert is_fake(query.connect(case.folder))
     assert query.connect(case.folder).execute("SELECT count(*) FROM finding WHERE finding = 'kept'").fetchone() == (0,)

@@ -46,6 +46,7 @@ def test_the_findings_are_the_same(sample: str, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_rule_that_fails_takes_no_other_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Such as one that needs more memory than there is. It is not judged, the command ends with its error, and nothing is kept."""
+    monkeypatch.setenv(MEMORY, "2G")  # for all rules in one plan
     file = ROOT / "sample-captures" / "d-nagle" / "tcp.perfcase"
     folder = imported(file).folder
     with query.connect(folder) as connection:
@@ -103,7 +104,8 @@ def test_a_table_of_many_rows_stays_in_its_file(monkeypatch: pytest.MonkeyPatch)
         assert ("load_average",) in connection.execute(TEMPORARY).fetchall()
 
 
-def test_a_view_that_fails_is_left_to_its_reader() -> None:
+def test_a_view_that_fails_is_left_to_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MEMORY, "2G")  # for all rules in one plan
     with query.connect(imported(ROOT / "sample-captures" / "d-nagle" / "tcp.perfcase").folder) as connection:
         connection.execute("CREATE TEMP VIEW recorded_span AS SELECT error('no') AS table_name")
         sharing.share(connection, sharing.FINDINGS)

@@ -15,7 +15,7 @@ import duckdb
 import pytest
 
 from perfcase.case import database, query
-from perfcase.case.sharing import FINDINGS, share
+from perfcase.case.sharing import share_findings
 from perfcase.catalogue.schema import load_tables, quote
 from perfcase.catalogue.views import load_views
 from tests.support.fakecase import make_case
@@ -98,7 +98,7 @@ def many_cpus(table: str, columns: set[str]) -> str | None:
 
 def fired(folder: Path) -> list[tuple]:
     with query.connect(folder) as connection:
-        share(connection, FINDINGS)
+        share_findings(connection)
         return connection.execute("SELECT finding, severity, message FROM finding").fetchall()
 
 

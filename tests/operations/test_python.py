@@ -104,3 +104,16 @@ def test_history(file: Path) -> None:
         perfcase.history(file / "nothing")
     with pytest.raises(PerfcaseError, match="needs a folder"):
         perfcase.history([])
+
+
+def test_a_query_of_the_findings_works_them_out_a_rule_at_a_time(file: Path) -> None:
+    """All rules in one plan need more memory than a connection may have."""
+    asked = "SELECT finding, subject FROM finding"
+    with perfcase.open(file) as case:
+        assert case.sql(asked).fetchall() == case.findings().project("finding, subject").fetchall() != []
+        assert case.execute(f"{asked} WHERE severity = $1", ["critical"]).fetchall() == [
+            row[1:] for row in case.findings().project("severity, finding, subject").fetchall() if row[0] == "critical"
+        ]
+        assert (
+            len(case.connection.execute("SELECT * FROM duckdb_tables() WHERE table_name = 'finding'").fetchall()) == 1
+        )

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from perfcase.case.kept import recall_named
 from perfcase.case.opening import Opened, open_capture
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
@@ -44,6 +45,20 @@ class Case:
     def close(self) -> None:
         """Close the connection."""
         self._opened.close()
+
+    def sql(self, query: str, **asked: Any) -> duckdb.DuckDBPyRelation:  # noqa: ANN401 - as in DuckDB
+        """Return the rows of a query, as the connection's ``sql``. What it names of the findings is worked out first, a rule at a time.
+
+        Raises:
+            PerfcaseError: a rule fails (sql).
+        """
+        recall_named(self.connection, query)
+        return self.connection.sql(query, **asked)
+
+    def execute(self, query: str, *asked: Any) -> duckdb.DuckDBPyConnection:  # noqa: ANN401 - as in DuckDB
+        """Run a query, as the connection's ``execute``; as with ``sql``."""
+        recall_named(self.connection, query)
+        return self.connection.execute(query, *asked)
 
     def view(self, name: str, **asked: object) -> duckdb.DuckDBPyRelation:
         """Return the rows of a view or table: ``where``, ``order``, ``settings``, ``by``, ``offset``, ``limit`` (operations.view).

@@ -43,10 +43,11 @@ def run(request: Request, case: Opened, *others: Opened) -> Rows:
     Raises:
         PerfcaseError: the query is wrong or not allowed (sql).
     """
+    for each in (case, *others):
+        recall_named(each.connection, request.sql)
     if others or request.with_capture_id:
         connections = [each.connection for each in (case, *others)]
         rows: query.Result = query.CombinedResult(connections, request.sql, request.limit)
     else:
-        recall_named(case.connection, request.sql)
         rows = select(case.connection, request.sql, request.limit)
     return Rows(rows, request.fmt, request.limit)
