@@ -22,7 +22,8 @@ LTS = ROOT / "build" / "duckdb-lts"
 STRANGER = """
 import sys, duckdb
 connection = duckdb.connect(sys.argv[1], read_only=True)
-connection.execute("SET enable_progress_bar = false")  # of what takes 2 s, such as all rules in one plan; it goes to standard output
+# After 2 s, as of all rules in one plan, it would go to standard output.
+connection.execute("SET enable_progress_bar = false")
 views = [row[0] for row in connection.execute(
     "SELECT view_name FROM duckdb_views() WHERE NOT internal AND schema_name = 'main' ORDER BY 1").fetchall()]
 print(duckdb.__version__)
