@@ -242,13 +242,15 @@ static int recorder_is_gone(void)
 {
 	const char *pid = getenv("PERFCASE_RECORDER"), *state;
 	struct buffer text = { NULL, 0, 0 };
-	char path[64];
-	int gone;
+	char path[64], self[32] = "";
+	int gone, error;
 
-	if (!pid)
+	/* a /proc of another PID namespace knows neither by these numbers */
+	if (!pid || readlink("/proc/self", self, sizeof self - 1) < 0 || atoi(self) != getpid())
 		return 0;
-	gone = read_file(format_path(path, sizeof path, "/proc/%.20s/stat", pid), &text, 4096) ||
-	       ((state = strrchr(text.data, ')')) && (!strncmp(state, ") Z", 3) || !strncmp(state, ") X", 3)));
+	error = read_file(format_path(path, sizeof path, "/proc/%.20s/stat", pid), &text, 4096);
+	gone = error == ENOENT || error == ESRCH ||
+	       (!error && (state = strrchr(text.data, ')')) && (!strncmp(state, ") Z", 3) || !strncmp(state, ") X", 3)));
 	free(text.data);
 	return gone;
 }

@@ -196,6 +196,17 @@ def test_a_tool_ends_whose_recorder_was_killed_before_it_began(reaped: bool, tmp
     gone.wait()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may make a PID namespace")
+def test_a_proc_of_another_namespace_tells_nothing_of_the_recorder() -> None:
+    """Process 1 of a namespace whose /proc is that of the host: its recorder's number is another process there, or none."""
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    words = ["unshare", "--pid", "--fork", helper(), "tied", "echo", "it runs"]
+    environ = {**os.environ, "PERFCASE_RECORDER": str(gone.pid)}
+    done = subprocess.run(words, env=environ, check=False, timeout=10, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "it runs\n"), done.stderr
+
+
 def test_a_snapshot_file_that_is_absent_is_an_entry(tmp_path: Path) -> None:
     (tmp_path / "list").write_text("# comment\nsystem /proc/loadavg\nsystem /no/such/file\nthread comm\n")
     out = tmp_path / "out"
