@@ -27,6 +27,16 @@ need_helper() {
 		die 1 "perfcase-helper for $machine is not beside $home/perfcase-record: build it with 'make -C $home'"
 }
 
+# A shell in a PID namespace whose /proc is that of another one would record strangers, and wait for processes that it does not find.
+need_proc() {
+	proc_pid=
+	# a builtin: it is this shell itself that opens the file
+	read -r proc_pid _ 2>/dev/null </proc/self/stat || :
+	[ "$proc_pid" = $$ ] && return 0
+	[ -e /proc/stat ] || die 1 "/proc is not mounted: mount -t proc proc /proc"
+	die 1 "/proc is that of another PID namespace: record from there, or mount this one's (unshare --mount-proc, mount -t proc proc /proc)"
+}
+
 # Scripts start background jobs with SIGINT ignored, and a shell cannot trap what was ignored when it began. Then the helper resets
 # it, and begins this script once more. Sets ignored: the mask of signals that the recorded command is to ignore.
 hear_interrupts() {

@@ -1,55 +1,64 @@
 -- answers_wait: The answers of a service wait, most of the time for one thing
--- condition: a process answered 20 requests or more, in 10 ms or more on average, and at any moment half a request or more was
+-- condition: a process, or a server with its workers (service_process), answered 20 requests or more, in 10 ms or more on average, and at any moment half a request or more was
 --   under way on average; more than half of the time of all its requests was due to one cause other than its own work: another
---   thread that ran, a CPU that another process had, a block device, the answer of another service, a sleep or a timeout, or a
---   thread that held what was needed and had nothing to do itself. The cause is found by following each wait to what its waker did meanwhile (blame).
+--   thread that ran, a CPU that another process had, a block device, the answer of another service, a sleep or a timeout, a timer or device that has no name, a
+--   process that was stopped, or a thread that held what was needed and had nothing to do itself. The cause is found by following each wait to what its waker did meanwhile (blame).
 --   Critical from 100 ms on average. A note if an event loop's own timer decides: the poll that it ends names no peer. Such a service
 --   holds answers back until there is news (long polling in RFC 6202, BLPOP of Redis), and nobody was asked in vain
 -- means: a faster service changes nothing: what it waits for decides. Where a timer decides, it may be meant to. A thread that had nothing to do and still made others wait
 --   holds something (a lock, a row of a database, a slot of a pool) until its own client says more. Its command line at the moments at which it was read
 --   meanwhile stands there: some programs write into it what they do (PostgreSQL's update_process_title: idle in transaction)
+-- next: perfcase view process_command: all command lines, if programs write into them what they do
 -- next: perfcase view blame_by_comm: all causes, with the call and the other end of each
 -- next: perfcase view request_summary: what the slowest requests have that the usual ones have not
 -- next: perfcase flamegraph --blame: where in the program it waits
--- about: what the answers wait for: the CPUs, a disk, a peer, or what a process waited for in vain
--- follows from: calls_time_out, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, noisy_neighbour, slow_peer,
+-- about: what the answers wait for: the CPUs, a disk, a peer, or what a process waited for in vain; the requests at the service's addresses
+-- follows from: calls_time_out, connection_queue, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, noisy_neighbour, slow_peer,
 --   standing_queue
 -- taught by: Identifying an off-CPU bottleneck
 -- source: blame, block_device, descriptor, proc_command, proc_process, process, recorded_span, recorder_thread, request,
---   service_address, socket_turn, thread
+--   service_address, service_process, socket_turn, thread
 -- evidence: SELECT comm, call, cause, on_comm, on_call, on_target, wait_ns, wait_ratio, wait_count, wait_max_ns FROM blame_by_comm
 --   WHERE work = 'request' ORDER BY wait_ns DESC, comm, cause, on_comm, on_target
 WITH threshold AS (
   SELECT 20 AS request_count, 10000000 AS request_ns, 100000000 AS critical_ns, 0.5 AS share_ratio, 0.5 AS outstanding, 80 AS shown_count
 ), served AS (
-  SELECT r.upid, count(*) AS request_count, avg(r.duration_ns) AS request_ns_avg, sum(r.duration_ns) AS total_ns,
+  SELECT f.service_upid AS upid, count(*) AS request_count, avg(r.duration_ns) AS request_ns_avg, sum(r.duration_ns) AS total_ns,
     sum(r.duration_ns) / any_value(c.duration_ns) AS outstanding
   FROM request AS r
+  JOIN service_process AS f USING (upid)
   JOIN recorded_span AS c ON c.table_name = 'syscall' AND c.duration_ns > 0
   WHERE r.duration_ns IS NOT NULL AND r.writer_utid NOT IN (SELECT utid FROM recorder_thread)
-  GROUP BY r.upid
+  GROUP BY f.service_upid
 ), service AS (
   SELECT DISTINCT peer FROM socket_turn WHERE is_client AND peer IS NOT NULL
 ), own_client AS (
-  SELECT DISTINCT a.upid, t.upid AS client_upid FROM socket_turn AS t JOIN service_address AS a ON a.address = t.peer WHERE t.is_client
+  SELECT DISTINCT f.service_upid AS upid, g.service_upid AS client_upid
+  FROM (SELECT DISTINCT upid, peer FROM socket_turn WHERE is_client) AS t
+  JOIN service_address AS a ON a.address = @plain_address(t.peer)
+  JOIN service_process AS f ON f.upid = a.upid
+  JOIN service_process AS g ON g.upid = t.upid
 ), due AS (
-  SELECT t.upid, b.cause, o.upid AS on_upid, b.depth,
-    CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device, 'a block device') WHEN b.cause IN ('network', 'no_work', 'timeout') THEN coalesce(d.peer, d.target) END AS on_target,
-    CASE WHEN b.cause IN ('running', 'no_work', 'sleep', 'timeout') THEN o.comm END AS on_comm, b.on_call,
+  SELECT f.service_upid AS upid, b.cause, coalesce(g.service_upid, o.upid) AS on_upid, b.depth, o.upid <> t.upid AND g.service_upid = f.service_upid AS is_sibling,
+    CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device, 'a block device') WHEN b.cause IN ('network', 'timeout') THEN coalesce(d.peer, d.target) END AS on_target,
+    CASE WHEN b.cause = 'no_work' THEN coalesce(d.peer, d.target) END AS idle_target,
+    CASE WHEN b.cause IN ('running', 'no_work', 'sleep', 'timeout', 'interrupt', 'stopped') THEN o.comm END AS on_comm, b.on_call,
     b.cause = 'timeout' AND d.peer IS NULL AND b.on_call IN ('poll', 'ppoll', 'ppoll_time64', 'select', '_newselect', 'pselect6', 'pselect6_time64',
       'epoll_wait', 'epoll_pwait', 'epoll_pwait2') AS is_timer,
     -- Its waker, of the same process, gave it what it waited for.
     starts_with(b.call, 'futex') AND b.depth > 0 AND o.upid = t.upid AS is_handed, b.duration_ns::HUGEINT * b.work_count AS wait_ns, b.duration_ns AS thread_ns
   FROM blame AS b
   JOIN thread AS t USING (utid)
+  JOIN service_process AS f ON f.upid = t.upid
   LEFT JOIN thread AS o ON o.utid = b.on_utid
+  LEFT JOIN service_process AS g ON g.upid = o.upid
   LEFT JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id
   LEFT JOIN block_device AS v ON v.device = b.device
-  WHERE b.work = 'request' AND b.cause IN ('running', 'cpu_taken', 'disk', 'network', 'no_work', 'sleep', 'timeout')
+  WHERE b.work = 'request' AND b.cause IN ('running', 'cpu_taken', 'disk', 'network', 'no_work', 'sleep', 'timeout', 'interrupt', 'stopped')
 ), cause AS (
   SELECT upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END AS on_upid, on_target, mode(on_comm ORDER BY on_comm) AS on_comm,
-    mode(on_call ORDER BY on_call) AS on_call, sum(wait_ns) AS wait_ns, sum(thread_ns) AS thread_ns,
-    coalesce(sum(wait_ns) FILTER (is_handed), 0) AS handed_ns
+    mode(on_call ORDER BY on_call) AS on_call, mode(idle_target ORDER BY idle_target) AS idle_target, sum(wait_ns) AS wait_ns, sum(thread_ns) AS thread_ns,
+    coalesce(sum(wait_ns) FILTER (is_handed), 0) AS handed_ns, coalesce(sum(wait_ns) FILTER (is_sibling), 0) AS sibling_ns
   FROM due
   -- Who waits in a poll without a question of its own waits for any of its clients.
   WHERE (cause <> 'network' OR on_target IN (SELECT peer FROM service)) AND (cause <> 'no_work' OR depth > 0)
@@ -63,13 +72,25 @@ WITH threshold AS (
   FROM proc_process AS r
   ASOF JOIN proc_command AS c ON c.source_id = r.source_id AND c.upid = r.upid AND c.ts_ns <= r.ts_ns
   WHERE c.command_line IS NOT NULL
+), own_title AS (
+  -- Who writes into it what it does, as PostgreSQL does (UPDATE waiting).
+  SELECT f.service_upid AS upid, mode(r.command_line ORDER BY r.command_line) AS command_line
+  FROM blame AS b
+  JOIN thread AS t USING (utid)
+  JOIN service_process AS f ON f.upid = t.upid
+  JOIN reading AS r ON r.upid = t.upid AND r.ts_ns BETWEEN b.ts_ns AND b.ts_ns + b.duration_ns
+  WHERE b.work = 'request' AND b.cause NOT IN ('running', 'cpu_taken', 'cpu_idle')
+    AND t.upid IN (SELECT upid FROM proc_command GROUP BY upid HAVING count(DISTINCT command_line) > 1)
+  GROUP BY f.service_upid
 ), title AS (
   SELECT upid, on_upid, mode(command_line ORDER BY command_line) AS command_line
   FROM (
-    SELECT DISTINCT t.upid, o.upid AS on_upid, r.ts_ns, r.command_line
+    SELECT DISTINCT f.service_upid AS upid, coalesce(g.service_upid, o.upid) AS on_upid, r.ts_ns, r.command_line
     FROM blame AS b
     JOIN thread AS t USING (utid)
+    JOIN service_process AS f ON f.upid = t.upid
     JOIN thread AS o ON o.utid = b.on_utid
+    LEFT JOIN service_process AS g ON g.upid = o.upid
     JOIN reading AS r ON r.upid = o.upid AND r.ts_ns BETWEEN b.ts_ns AND b.ts_ns + b.duration_ns
     WHERE b.work = 'request' AND b.cause = 'no_work' AND b.depth > 0
   )
@@ -81,18 +102,21 @@ SELECT
   format('{} requests took {:.1f} ms on average; {:.1f} % of that time they waited {}', s.request_count, s.request_ns_avg / 1e6,
     100 * c.wait_ns / s.total_ns,
     CASE WHEN c.is_timer THEN format('until a timer of the event loop of {} ({}) was due', q.name, q.pid) ELSE CASE WHEN 2 * c.handed_ns > c.wait_ns THEN 'for a lock or condition (futex) that another of its threads had, which waited ' ELSE '' END || 'for ' || @due(NULL, c.cause,
-      CASE WHEN c.cause <> 'network' THEN coalesce('the thread ' || c.on_comm, '') || CASE WHEN c.on_upid IS DISTINCT FROM c.upid OR c.on_comm IS NULL THEN format('{}{} ({})', CASE WHEN c.on_comm IS NULL THEN '' ELSE ' of ' END, q.name, q.pid) ELSE '' END END,
-      c.on_target, c.on_call) ||
+      CASE WHEN c.cause <> 'network' THEN coalesce(CASE WHEN 2 * c.sibling_ns > c.wait_ns THEN 'another of its processes, ' ELSE 'the thread ' END || c.on_comm, '') || CASE WHEN c.on_upid IS DISTINCT FROM c.upid OR c.on_comm IS NULL THEN format('{}{} ({})', CASE WHEN c.on_comm IS NULL THEN '' ELSE ' of ' END, q.name, q.pid) ELSE '' END END,
+      coalesce(c.on_target, c.idle_target), c.on_call) ||
       CASE WHEN c.cause = 'no_work' AND e.command_line IS NOT NULL THEN format('; its command line then: {}{}', left(e.command_line, h.shown_count),
-        CASE WHEN length(e.command_line) > h.shown_count THEN '…' ELSE '' END) ELSE '' END END) AS message,
+        CASE WHEN length(e.command_line) > h.shown_count THEN '…' ELSE '' END) ELSE '' END END ||
+    coalesce(format('; that of who waited: {}{}', left(w.command_line, h.shown_count), CASE WHEN length(w.command_line) > h.shown_count THEN '…' ELSE '' END), '')) AS message,
   @whole(c.thread_ns) AS cost_ns,
   [CASE c.cause WHEN 'cpu_taken' THEN 'the CPUs' WHEN 'disk' THEN 'disk ' || c.on_target WHEN 'network' THEN 'peer ' || c.on_target
-    WHEN 'timeout' THEN 'timeouts of process ' || c.on_upid END] AS about
+    WHEN 'timeout' THEN 'timeouts of process ' || c.on_upid END] ||
+    coalesce((SELECT list('requests of ' || a.address) FROM service_address AS a JOIN service_process AS f USING (upid) WHERE f.service_upid = c.upid), []) AS about
 FROM cause AS c
 JOIN served AS s USING (upid)
 JOIN process AS p USING (upid)
 LEFT JOIN process AS q ON q.upid = c.on_upid
 LEFT JOIN title AS e ON e.upid = c.upid AND e.on_upid = c.on_upid
+LEFT JOIN own_title AS w ON w.upid = c.upid
 CROSS JOIN threshold AS h
 WHERE s.request_count >= h.request_count AND s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding
   AND c.wait_ns > h.share_ratio * s.total_ns

@@ -1,8 +1,8 @@
 -- busy_polling: A thread asks again and again whether there is something to do: it takes a CPU for nothing
 -- condition: half or more of a thread's calls came back at once and had done nothing, and there were more than 10,000 of these for each
 --   second that it ran: sched_yield; poll, select or epoll_wait with a timeout of 0 that returned 0 (one whose timeout is in
---   memory: that returned 0 within 0.1 ms); a read or accept that failed with EAGAIN within 0.1 ms. From each of these to its
---   next call, at most 0.1 ms, they make up more than half of the time that it ran, which is 1 % of the recording or more. A
+--   memory: that returned 0 within 0.1 ms); a read or accept that failed with EAGAIN within 0.1 ms; a sleep of less than 1 ms. From each of these to its
+--   next call, at most 0.1 ms, or for sleeps by their share of the calls, they make up more than half of the time that it ran, which is 1 % of the recording or more. A
 --   warning from a tenth of the recording, else a note. An event loop that reads each socket until EAGAIN has several other
 --   calls for each EAGAIN
 -- means: the CPU time is lost: to other threads, to the sibling on the same core and to the limits of its group. sched(7) and
@@ -16,7 +16,7 @@
 --   JOIN thread AS t USING (utid) WHERE s.name = 'sched_yield' OR s.ret = 0 AND (s.name LIKE '%poll%' OR s.name LIKE '%select%' OR s.name LIKE 'epoll_%wait%')
 --   OR s.errno_name = 'EAGAIN' GROUP BY ALL ORDER BY call_count DESC, t.tid, s.name, s.ret
 WITH threshold AS (
-  SELECT 10000 AS call_per_s, 0.5 AS call_ratio, 0.5 AS time_ratio, 0.01 AS run_ratio, 0.1 AS warning_ratio, 100000 AS round_ns
+  SELECT 10000 AS call_per_s, 0.5 AS call_ratio, 0.5 AS time_ratio, 0.01 AS run_ratio, 0.1 AS warning_ratio, 100000 AS round_ns, 1000000 AS sleep_ns
 ), called AS NOT MATERIALIZED (
   SELECT s.utid, s.name, s.descriptor_id, s.ts_ns, s.exit_ts_ns,
     CASE
@@ -26,14 +26,16 @@ WITH threshold AS (
       WHEN s.name IN ('ppoll', 'ppoll_time64', 'select', '_newselect', 'pselect6', 'pselect6_time64', 'epoll_pwait2') THEN s.ret = 0 AND s.duration_ns < (SELECT round_ns FROM threshold)
       WHEN s.name IN ('read', 'readv', 'recv', 'recvfrom', 'recvmsg', 'recvmmsg', 'accept', 'accept4')
         THEN s.errno_name = 'EAGAIN' AND s.duration_ns < (SELECT round_ns FROM threshold)
-    END AS is_idle
+      WHEN s.name IN ('nanosleep', 'clock_nanosleep', 'clock_nanosleep_time64') THEN s.ret = 0 AND s.duration_ns < (SELECT sleep_ns FROM threshold)
+    END AS is_idle,
+    s.name LIKE '%nanosleep%' AS is_sleep
   FROM syscall AS s
 ), counted AS (
-  SELECT s.utid, s.name, s.descriptor_id, count(*) AS call_count, count(*) FILTER (s.is_idle) AS idle_count
+  SELECT s.utid, s.name, s.descriptor_id, count(*) AS call_count, count(*) FILTER (s.is_idle) AS idle_count, count(*) FILTER (s.is_idle AND s.is_sleep) AS sleep_count
   FROM called AS s
   GROUP BY s.utid, s.name, s.descriptor_id
 ), often AS (
-  SELECT utid, sum(call_count) AS call_count, sum(idle_count) AS idle_count, arg_max({name: name, descriptor_id: descriptor_id}, (idle_count, name, descriptor_id)) AS most
+  SELECT utid, sum(call_count) AS call_count, sum(idle_count) AS idle_count, sum(sleep_count) AS sleep_count, arg_max({name: name, descriptor_id: descriptor_id}, (idle_count, name, descriptor_id)) AS most
   FROM counted
   GROUP BY utid
   HAVING sum(idle_count) > 0 AND sum(idle_count) >= any_value((SELECT call_ratio FROM threshold)) * sum(call_count)
@@ -43,7 +45,7 @@ WITH threshold AS (
   WHERE state = 'running' AND utid IN (SELECT utid FROM often)
   GROUP BY utid
 ), busy AS (
-  SELECT o.utid, w.tid, w.comm, w.upid, w.pid, o.call_count, o.idle_count, o.most, r.run_ns, r.run_ns / c.duration_ns AS run_ratio
+  SELECT o.utid, w.tid, w.comm, w.upid, w.pid, o.call_count, o.idle_count, o.sleep_count, o.most, r.run_ns, r.run_ns / c.duration_ns AS run_ratio
   FROM often AS o
   JOIN ran AS r USING (utid)
   JOIN workload_thread AS w USING (utid)
@@ -51,11 +53,11 @@ WITH threshold AS (
   CROSS JOIN threshold AS h
   WHERE r.run_ns >= h.run_ratio * c.duration_ns AND o.idle_count > h.call_per_s * (r.run_ns / 1e9)
 ), timed AS (
-  SELECT s.utid, s.is_idle, lead(s.ts_ns) OVER (PARTITION BY s.utid ORDER BY s.ts_ns, s.exit_ts_ns) - s.ts_ns AS round_ns
+  SELECT s.utid, s.is_idle, s.is_sleep, lead(s.ts_ns) OVER (PARTITION BY s.utid ORDER BY s.ts_ns, s.exit_ts_ns) - s.ts_ns AS round_ns
   FROM called AS s
   WHERE s.utid IN (SELECT utid FROM busy)
 ), lost AS (
-  SELECT s.utid, sum(least(s.round_ns, h.round_ns)) AS idle_ns
+  SELECT s.utid, sum(least(s.round_ns, h.round_ns)) FILTER (NOT s.is_sleep) AS idle_ns
   FROM timed AS s
   CROSS JOIN threshold AS h
   WHERE s.is_idle AND s.round_ns IS NOT NULL
@@ -67,9 +69,12 @@ SELECT
   format('{} of its {} calls ({:.1f} %) came back at once with nothing done, {} for each second that it ran; most often {}{}. It ran for {:.2f} s, {:.1f} % of the recording',
     @whole(b.idle_count), @whole(b.call_count), 100 * b.idle_count / b.call_count, @whole(b.idle_count / (b.run_ns / 1e9)),
     b.most.name, coalesce(' on ' || coalesce(d.peer, d.target, d.label), ''), b.run_ns / 1e9, 100 * b.run_ratio) AS message,
-  @whole(l.idle_ns) AS cost_ns
+  @whole(l.lost_ns) AS cost_ns
 FROM busy AS b
-JOIN lost AS l USING (utid)
+JOIN (
+  -- A sleep's own time is none on a CPU: its share of the calls is that of the run.
+  SELECT b.utid, coalesce(l.idle_ns, 0) + b.run_ns * b.sleep_count / b.call_count AS lost_ns FROM busy AS b LEFT JOIN lost AS l USING (utid)
+) AS l USING (utid)
 CROSS JOIN threshold AS h
 LEFT JOIN descriptor AS d ON d.descriptor_id = b.most.descriptor_id
-WHERE l.idle_ns > h.time_ratio * b.run_ns
+WHERE l.lost_ns > h.time_ratio * b.run_ns

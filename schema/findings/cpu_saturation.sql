@@ -10,9 +10,9 @@
 -- next: perfcase view run_queue_latency_by_thread: which threads wait, how long, and when longest
 -- next: perfcase view preemptions: which thread takes the CPU from which
 -- about: the CPUs
--- follows from: noisy_neighbour
+-- follows from: noisy_neighbour, short_processes
 -- taught by: An unexplained win
--- source: cgroup_activity, cpu_utilization, process_cgroup, recorded_span, run_queue_wait, thread_time, unclaimed_level, workload_thread
+-- source: cgroup_activity, cpu_utilization, process, process_cgroup, recorded_span, run_queue_wait, thread, thread_time, unclaimed_level, workload_thread
 -- evidence: SELECT comm, tid, on_cpu_ns, run_queue_ns, run_queue_ratio, run_delay_max_ns FROM thread_time
 --   WHERE utid IN (SELECT utid FROM workload_thread) ORDER BY run_queue_ns DESC
 WITH threshold AS (
@@ -42,6 +42,15 @@ WITH threshold AS (
   FROM thread_time
   WHERE utid IN (SELECT utid FROM workload_thread WHERE (upid IN (SELECT upid FROM held_process)) IS NOT TRUE)
   GROUP BY utid, tid
+), eater AS (
+  SELECT coalesce(p.name, '?') AS process, count(DISTINCT p.upid) AS process_count, min(p.pid) AS pid, sum(x.on_cpu_ns) AS run_ns
+  FROM thread_time AS x
+  JOIN thread AS t USING (utid)
+  JOIN process AS p ON p.upid = t.upid
+  WHERE x.utid IN (SELECT utid FROM workload_thread)
+  GROUP BY ALL
+  ORDER BY run_ns DESC, process
+  LIMIT 1
 ), total AS (
   SELECT sum(on_cpu_ns) AS ran_ns, sum(run_queue_ns) AS waited_ns,
     sum(run_queue_ns) / nullif(sum(on_cpu_ns) + sum(run_queue_ns), 0) AS waiting_ratio,
@@ -52,8 +61,9 @@ WITH threshold AS (
 SELECT
   @severity(t.waiting_ratio >= h.critical_ratio, true) AS severity,
   'all CPUs' AS subject,
-  format('threads waited {:.2f} s for a CPU and ran {:.2f} s: {:.1f} % of the time that they could run; {} ({}) waited most, {:.2f} s',
-    t.waited_ns / 1e9, t.ran_ns / 1e9, 100 * t.waiting_ratio, t.most_comm, t.most_tid, t.most_ns / 1e9) AS message,
+  format('threads waited {:.2f} s for a CPU and ran {:.2f} s: {:.1f} % of the time that they could run; {} ({}) waited most, {:.2f} s{}',
+    t.waited_ns / 1e9, t.ran_ns / 1e9, 100 * t.waiting_ratio, t.most_comm, t.most_tid, t.most_ns / 1e9,
+    coalesce((SELECT format('; {} ran most, {:.2f} s', CASE e.process_count WHEN 1 THEN format('{} ({})', e.process, e.pid) ELSE format('{} processes {}', e.process_count, e.process) END, e.run_ns / 1e9) FROM eater AS e), '')) AS message,
   @whole(t.waited_ns) AS cost_ns, ['the CPUs'] AS about
 FROM total AS t
 CROSS JOIN threshold AS h

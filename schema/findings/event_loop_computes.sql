@@ -112,7 +112,7 @@ SELECT
     f.waited_count, CASE f.waited_count WHEN 1 THEN '' ELSE 's' END, f.blocked_ns / 1e9, 100 * f.blocked_ratio, f.max_ns / 1e6, @whole(f.request_count),
     CASE WHEN o.label IS NULL THEN '' ELSE format('; {:.1f} % of its samples then are in {} or what it calls', 100 * o.sample_ratio, o.label) END) AS message,
   @whole(f.blocked_ns) AS cost_ns,
-  coalesce((SELECT list('peer ' || a.address) FROM service_address AS a WHERE a.upid = t.upid), []) AS about
+  coalesce((SELECT list('peer ' || a.address) || list('requests of ' || a.address) FROM service_address AS a WHERE a.upid = t.upid), []) AS about
 FROM found AS f
 JOIN thread AS t USING (utid)
 CROSS JOIN threshold AS h

@@ -1,6 +1,6 @@
 -- failing_calls: System calls of a process fail, with errors that a program cannot expect
 -- condition: 3 calls or more found no descriptor, disk space, quota, memory, local port or process left, or the device failed
---   (EMFILE, ENFILE, ENOSPC, EDQUOT, EIO; ENOMEM of mmap, brk, mremap, fork and exec; EADDRNOTAVAIL of connect and bind; EAGAIN of fork);
+--   (EMFILE, ENFILE, ENOSPC, EDQUOT, EIO; ENOMEM of mmap, brk, mremap, fork and exec; EADDRNOTAVAIL of connect and bind; EAGAIN of fork, and of connect to a Unix socket);
 --   or more than half of its connects, 10 or more, were refused or found no way (a name with two addresses is tried twice, so that half
 --   is usual); or a tenth of its reads or writes on connections, 10 or more, met a connection that was reset or closed; or nine in ten
 --   of its calls of one kind, 10 or more, were not permitted (EACCES). Critical where half of these calls failed because something was used up,
@@ -30,7 +30,7 @@ WITH threshold AS (
       WHEN errno_name IN ('EMFILE', 'ENFILE', 'ENOSPC', 'EDQUOT', 'EIO')
         OR errno_name = 'ENOMEM' AND name IN ('mmap', 'mmap2', 'brk', 'mremap', 'clone', 'clone3', 'fork', 'vfork', 'execve', 'execveat')
         OR errno_name = 'EADDRNOTAVAIL' AND name IN ('connect', 'bind')
-        OR errno_name = 'EAGAIN' AND name IN ('clone', 'clone3', 'fork', 'vfork') THEN 'wanting'
+        OR errno_name = 'EAGAIN' AND name IN ('clone', 'clone3', 'fork', 'vfork', 'connect') THEN 'wanting'
       WHEN name = 'connect' AND errno_name IN ('ECONNREFUSED', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH') THEN 'connect'
       WHEN errno_name IN ('ECONNRESET', 'EPIPE') OR errno_name = 'ETIMEDOUT' AND kind = 'socket' AND name <> 'connect' THEN 'reset'
       WHEN errno_name = 'EACCES' THEN 'denied'
@@ -82,7 +82,7 @@ SELECT
       WHEN 'EIO' THEN 'the device failed'
       WHEN 'ENOMEM' THEN 'no memory left, or a limit of it'
       WHEN 'EADDRNOTAVAIL' THEN 'no local port left, or an address that the host does not have'
-      WHEN 'EAGAIN' THEN 'no process or thread left: a limit'
+      WHEN 'EAGAIN' THEN CASE j.name WHEN 'connect' THEN 'the accept queue of the Unix socket is full' ELSE 'no process or thread left: a limit' END
       WHEN 'ECONNREFUSED' THEN 'nobody listens there'
       WHEN 'ETIMEDOUT' THEN 'nobody answered'
       WHEN 'EHOSTUNREACH' THEN 'no way to the host'
@@ -93,7 +93,7 @@ SELECT
     END,
     CASE WHEN j.about IS NULL THEN '' ELSE ', most often ' || j.about END) AS message,
   least(1, j.error_ratio)::DOUBLE AS failed_ratio,
-  [CASE j.errno_name WHEN 'EMFILE' THEN 'descriptors' WHEN 'EAGAIN' THEN 'threads' WHEN 'ENOMEM' THEN 'memory' END || ' of process ' || j.upid] ||
+  [CASE WHEN j.errno_name = 'EMFILE' THEN 'descriptors' WHEN j.errno_name = 'EAGAIN' AND j.name <> 'connect' THEN 'threads' WHEN j.errno_name = 'ENOMEM' THEN 'memory' END || ' of process ' || j.upid] ||
     CASE WHEN j.name IN ('accept', 'accept4') THEN coalesce((SELECT list('peer ' || a.address) FROM service_address AS a WHERE a.upid = j.upid), []) ELSE [] END AS about
 FROM judged AS j
 CROSS JOIN threshold AS h

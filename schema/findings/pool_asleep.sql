@@ -13,7 +13,8 @@
 -- next: perfcase view socket_answer, or lock_wait: each request and its answer, or each lock and its holder
 -- next: perfcase view off_wake: where they sleep, and the wakers
 -- about: the peer or the lock
--- follows from: delayed_ack, event_loop_computes, failing_calls, fd_leak, listen_overflow, lock_convoy, slow_peer, slow_reader, standing_queue
+-- follows from: answers_wait, connection_queue, delayed_ack, event_loop_computes, failing_calls, fd_leak, listen_overflow, lock_convoy, requests_queue, slow_peer,
+--   slow_reader, standing_queue, stopped
 -- taught by: Identifying an off-CPU bottleneck
 -- source: blame, capture, descriptor, followed_state, lock_wait_event, process, recorded_span, socket_answer, thread
 -- evidence: SELECT pid, comm, tid, peer, count(*) AS wait_count, sum(gap_ns) AS waited_ns FROM socket_answer
@@ -96,7 +97,7 @@ SELECT
   format('{} of {} threads waited for {}: {:.2f} s of their {:.2f} s, {:.1f} %, in {} waits of {:.1f} ms on average',
     f.waiting_count, f.thread_count, f.thing, f.wait_ns / 1e9, f.life_ns / 1e9, 100 * f.asleep_ratio, @whole(f.wait_count),
     f.wait_ns / f.wait_count / 1e6) AS message,
-  @whole(f.wait_ns) AS cost_ns, [f.about] AS about
+  @whole(f.wait_ns) AS cost_ns, [f.about, CASE WHEN starts_with(f.about, 'peer ') THEN replace(f.about, 'peer ', 'requests of ') END] AS about
 FROM found AS f
 CROSS JOIN threshold AS h
 LEFT JOIN process AS p USING (upid)

@@ -4,16 +4,19 @@
 --   of the time of all its requests went by, which is a tenth of the recording or more (a warning). Or those that have one ancestor
 --   which lives longer are 100 or more, 10 or more per second, ran for less than 20 ms each on average, and took a quarter or more of
 --   the CPU time of all threads and a tenth of a CPU: a note, as a configure script does so by design; a warning from half of the CPU time,
---   if another process answers 20 requests or more from the network, so that this is no build host. Compilers run longer than that. A
+--   if another process answers 20 requests or more from the network, so that this is no build host, or if their ancestor starts one for each connection that it accepts (PostgreSQL does). Compilers run longer than that. A
 --   process that forks without exec counts like one that executes a program
 -- means: a process needs about a millisecond of CPU time to be made, loaded, linked and torn down, whatever it is for. Tools that look once a second do not
 --   show such processes: execsnoop was written for them (Gregg, BPF Performance Tools, 2019). A service that starts a program for
 --   each request makes each of its clients wait for that
 -- next: perfcase view process_command, thread_census: which programs
 -- next: perfcase sql: the evidence, by parent
+-- next: keep connections open (a pool), if it starts one for each connection
 -- next: do it in the process itself (a library instead of a command), start the program once and keep it, or read many things with one
+-- about: the CPUs, if it took half of their time, and the requests at its addresses
 -- taught by: -
--- source: process, recorded_span, recorder_thread, request, thread, thread_time, workload_thread
+-- source: descriptor, process, recorded_span, recorder_thread, request, service_address, thread, thread_time,
+--   workload_thread
 -- evidence: SELECT a.name AS parent, a.pid AS parent_pid, p.name, count(*) AS process_count, sum(p.end_ts_ns - p.start_ts_ns) AS lived_ns FROM process AS p
 --   LEFT JOIN process AS a ON a.upid = p.parent_upid WHERE p.end_ts_ns - p.start_ts_ns < 1000000000 GROUP BY ALL ORDER BY process_count DESC, parent_pid, p.name
 -- judged when: SELECT EXISTS (FROM followed_state)
@@ -71,6 +74,21 @@ WITH threshold AS (
   SELECT f.*, f.run_ns / (SELECT sum(on_cpu_ns) FROM ran) AS run_ratio, f.short_count / (c.duration_ns / 1e9) AS per_s, f.run_ns / c.duration_ns AS cpus
   FROM family AS f
   JOIN recorded_span AS c ON c.table_name = 'thread_state' AND c.duration_ns > 0
+), accepted AS (
+  -- A process for each connection: its clients do not keep theirs.
+  SELECT upid, count(*) AS connection_count FROM descriptor WHERE opened_by IN ('accept', 'accept4') GROUP BY upid
+), opened AS (
+  SELECT a.upid, o.upid AS client_upid, d.peer, count(*) AS connection_count
+  FROM service_address AS a
+  JOIN descriptor AS d ON @plain_address(d.peer) = a.address AND d.opened_by = 'socket'
+  JOIN process AS o ON o.upid = d.upid
+  WHERE a.upid IN (SELECT upid FROM storm)
+  GROUP BY a.upid, o.upid, d.peer
+), client AS (
+  SELECT o.upid, arg_max({name: p.name, pid: p.pid, peer: o.peer, connection_count: o.connection_count}, (o.connection_count, p.pid)) AS of_it
+  FROM opened AS o
+  JOIN process AS p ON p.upid = o.client_upid
+  GROUP BY o.upid
 ), slow AS (
   SELECT w.*, s.request_count, s.total_ns, @ratio(w.waited_ns, s.total_ns) AS waited_ratio
   FROM waited AS w
@@ -80,20 +98,27 @@ WITH threshold AS (
   WHERE s.request_count >= h.request_count AND w.short_count >= h.started_ratio * s.request_count AND w.waited_ns >= h.waited_ratio * s.total_ns
     AND s.total_ns >= h.served_ratio * c.duration_ns
 ), found AS (
-  SELECT upid, true AS is_warning, waited_ns AS cost_ns,
+  SELECT upid, true AS is_warning, waited_ns AS cost_ns, NULL AS run_ratio,
     format('it started {} short processes while it answered {} requests, most often {}: they lived for {:.1f} % of the time of the requests ({:.2f} of {:.2f} s)',
       short_count, request_count, coalesce(name, '?'), 100 * waited_ratio, waited_ns / 1e9, total_ns / 1e9) AS message
   FROM slow
   UNION ALL
-  SELECT s.upid, s.run_ratio >= h.warning_ratio AND EXISTS (FROM served AS o WHERE o.remote_count >= h.request_count AND o.upid <> s.upid), s.run_ns,
+  SELECT s.upid, a.connection_count >= h.started_ratio * s.short_count
+      OR s.run_ratio >= h.warning_ratio AND EXISTS (FROM served AS o WHERE o.remote_count >= h.request_count AND o.upid <> s.upid), s.run_ns, s.run_ratio,
     format('{} processes that lived less than a second come from it, {:.0f} per second, most often {}; they ran for {:.2f} s, {:.1f} % of the CPU time of all threads, {:.1f} ms each',
       s.short_count, s.per_s, coalesce(s.name, '?'), s.run_ns / 1e9, 100 * s.run_ratio, s.run_ns / s.short_count / 1e6)
+    || CASE WHEN a.connection_count >= h.started_ratio * s.short_count THEN format('; it took {} new connections, and started one for each', a.connection_count)
+      || coalesce(format(': {} ({}) opened {} to {} and keeps none', l.of_it.name, l.of_it.pid, l.of_it.connection_count, l.of_it.peer), '') ELSE '' END
   FROM storm AS s
+  LEFT JOIN accepted AS a USING (upid)
+  LEFT JOIN client AS l USING (upid)
   CROSS JOIN threshold AS h
   WHERE s.short_count >= h.process_count AND s.per_s >= h.per_s AND s.run_ns < h.run_ns * s.short_count AND s.run_ratio >= h.run_ratio AND s.cpus >= h.cpus
     AND s.upid NOT IN (SELECT upid FROM slow)
 )
 SELECT
-  @severity(false, f.is_warning) AS severity, format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject, f.message, @whole(f.cost_ns) AS cost_ns
+  @severity(false, f.is_warning) AS severity, format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject, f.message, @whole(f.cost_ns) AS cost_ns,
+  CASE WHEN f.run_ratio >= h.warning_ratio THEN ['the CPUs'] END || coalesce((SELECT list('requests of ' || a.address) FROM service_address AS a WHERE a.upid = f.upid), []) AS about
 FROM found AS f
+CROSS JOIN threshold AS h
 JOIN process AS p USING (upid)

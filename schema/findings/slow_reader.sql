@@ -50,13 +50,13 @@ WITH threshold AS (
     ON a.upid = l.upid AND a.held_ratio >= h.held_ratio
   WHERE w.utid IS NOT NULL OR a.utid IS NOT NULL
 ), reader AS (
-  SELECT local, peer, min_by(comm, pid) AS comm, min(pid) AS pid FROM socket WHERE comm IS NOT NULL GROUP BY local, peer
+  SELECT @plain_address(local) AS local, @plain_address(peer) AS peer, min_by(comm, pid) AS comm, min(pid) AS pid FROM socket WHERE comm IS NOT NULL GROUP BY ALL
 ), total AS (
   SELECT h.upid, count(DISTINCT h.utid) AS thread_count, count(DISTINCT (h.local, h.peer)) AS connection_count, arg_max(h.peer, (h.limited_ns, h.peer)) AS peer,
     arg_max(format('{} ({})', r.comm, r.pid), (h.limited_ns, h.peer)) AS reader, max(h.limited_ns) AS limited_ns, arg_max(h.span_ns, (h.limited_ns, h.peer)) AS span_ns,
-    list(DISTINCT 'peer ' || h.local) AS about
+    list(DISTINCT 'peer ' || @plain_address(h.local)) AS about
   FROM held AS h
-  LEFT JOIN reader AS r ON r.local = h.peer AND r.peer = h.local
+  LEFT JOIN reader AS r ON r.local = @plain_address(h.peer) AND r.peer = @plain_address(h.local)
   GROUP BY h.upid
 )
 SELECT

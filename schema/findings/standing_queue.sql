@@ -38,7 +38,7 @@ WITH threshold AS (
       ELSE h.held_back_ns
     END AS is_queued
   FROM stepped AS s
-  LEFT JOIN listed AS o ON o.snapshot = s.snapshot AND o.local = s.peer AND o.peer = s.local
+  LEFT JOIN listed AS o ON o.snapshot = s.snapshot AND @plain_address(o.local) = @plain_address(s.peer) AND @plain_address(o.peer) = @plain_address(s.local)
   CROSS JOIN threshold AS h
   WHERE s.is_active
 ), queueing AS (
@@ -48,7 +48,7 @@ WITH threshold AS (
   GROUP BY upid, local, peer, inode, h.snapshot_count, h.often_ratio
   HAVING count(*) >= h.snapshot_count AND count(*) FILTER (is_queued) >= h.often_ratio * count(*)
 ), sided AS (
-  SELECT c.*, a.address IS NULL AS is_client FROM queueing AS c LEFT JOIN service_address AS a ON a.upid = c.upid AND a.address = c.local
+  SELECT c.*, a.address IS NULL AS is_client FROM queueing AS c LEFT JOIN service_address AS a ON a.upid = c.upid AND a.address = @plain_address(c.local)
 ), slow AS (
   SELECT upid, is_client, CASE WHEN is_client THEN peer ELSE local END AS service, count(*) AS connection_count, avg(rtt_ns) AS rtt_ns, min(rtt_min_ns) AS rtt_min_ns
   FROM sided

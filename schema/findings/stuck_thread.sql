@@ -10,8 +10,8 @@
 -- next: perfcase view slow_syscalls, syscall_log: the call and what came before
 -- next: perfcase view off_cpu_by_stack: where it sleeps
 -- next: perfcase view block_latency, disk_utilization, kernel_log: whether a disk is the cause
--- about: the disks that threads of the process waited for as long
--- follows from: disk_peaks, disk_queueing, disk_slow
+-- about: the disks that threads of the process waited for as long, and sleeps of the process
+-- follows from: disk_peaks, disk_queueing, disk_slow, stopped
 -- taught by: -
 -- source: blame, block_device, descriptor, followed_state, frame_label, proc_thread, process, recorded_span, stack_entry, syscall,
 --   thread, workload_thread
@@ -121,7 +121,7 @@ SELECT
     x.longest_ns / 1e9, coalesce(x.longest.comm, '?'), x.longest.tid,
     CASE x.open_count WHEN 0 THEN CASE x.time_count WHEN 1 THEN 'it ended' ELSE 'all ended' END WHEN x.time_count THEN 'it had not ended when the recording did' ELSE x.open_count || ' had not ended when the recording did' END,
     CASE WHEN len(l.labels) > 0 THEN '; it slept in ' || array_to_string(l.labels[-4:], ' > ') ELSE '' END) AS message,
-  @whole(x.asleep_ns) AS cost_ns, k.disks AS about
+  @whole(x.asleep_ns) AS cost_ns, coalesce(k.disks, []) || ['sleeps of process ' || x.upid] AS about
 FROM total AS x
 CROSS JOIN threshold AS h
 JOIN recorded_span AS c ON c.table_name = 'thread_state' AND c.duration_ns > 0

@@ -33,6 +33,8 @@ def value(expression: str) -> object:
         (f"@seconds({LARGEST})", "9223372036.854776"), ("@seconds(NULL)", None),
         ("@network_place(NULL, 'a', 1)", "of this host"), ("@network_place(7, NULL, NULL)", "in the network namespace 7"),
         ("@network_place(7, 'shop', 9)", "in the network namespace of shop (9)"),
+        ("@plain_address('[::ffff:10.0.0.1]:80')", "10.0.0.1:80"), ("@plain_address('[::1]:80')", "[::1]:80"), ("@plain_address('10.0.0.1:80')", "10.0.0.1:80"),
+        ("@plain_address('/run/[::ffff:1]:2')", "/run/[::ffff:1]:2"), ("@plain_address(NULL)", None),
         ("@collector('GC Thread#0')", True), ("@collector('G1 Conc#1')", True), ("@collector('.NET BGC')", True),
         ("@collector('G1 fan')", False), ("@collector('my GC Thread')", False), ("@collector(NULL)", None),
         ("@ratio(1, 4)", 0.25), ("@ratio(1 + 2, 0)", None), ("@ratio(NULL, 2)", None), ("@ratio(3, 1 + 1)", 1.5),

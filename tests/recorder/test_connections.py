@@ -91,4 +91,12 @@ def test_every_connection_is_what_the_program_knows_of_it(shell: str, tmp_path: 
         ]
         turns = connection.execute("SELECT local, peer FROM socket_turn WHERE is_client ORDER BY ts_ns").fetchall()
         assert turns == [both for both, row in zip(ends, theirs, strict=True) if row[4] == 0]
+        # No snapshot saw the accepted ones: their end tells both ends, the other way round.
+        answered = [(peer, local) for (local, peer), row in zip(ends, theirs, strict=True) if row[4] == 0]
+        rows = connection.execute(
+            "SELECT local, peer FROM descriptor WHERE opened_by LIKE 'accept%' ORDER BY ts_ns"
+        ).fetchall()
+        assert rows == answered
+        rows = connection.execute("SELECT local, peer FROM request ORDER BY ts_ns").fetchall()
+        assert rows == answered
         assert {name: rows for name, (_, rows) in differences(connection).items()} == {name: [] for name in HELD}

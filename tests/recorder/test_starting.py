@@ -161,3 +161,15 @@ def test_thousands_of_threads_are_followed_in_time(shell: str, tmp_path: Path) -
     begin = capture.manifest["clock"]["anchors"][0]["monotonic_ns"]
     # Were they given to the kernel one by one, it would take some 20 s.
     assert ftrace["started_monotonic_ns"] - begin < 10_000_000_000
+
+
+def test_a_proc_of_another_pid_namespace_is_refused_at_once(shell: str, tmp_path: Path) -> None:
+    if subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no namespace can be made here: unshare is refused, as in a container without CAP_SYS_ADMIN")
+    for options, status, said in (([], 1, "is that of another PID namespace"), (["--mount-proc"], 0, "")):
+        out = tmp_path / "x.perfcase"
+        words = ["unshare", "--pid", "--fork", *options, *command(shell, "-q", "-o", out, "--", "true")]
+        done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, said in done.stderr) == (status, True), done.stderr
+        assert out.exists() == (status == 0)
+        assert not list(tmp_path.glob("*.recording"))

@@ -4,8 +4,8 @@
 -- caveat: a process that only inherited a listening socket has its address, too
 -- diff no: names, no figures
 -- keys: upid
--- column address: address and port, as the peers of its clients have it; with a wildcard (0.0.0.0, ::) where it only listens
-SELECT DISTINCT upid, address
+-- column address: address and port, as the peers of its clients have it (an IPv4 address that a socket of IPv6 shows is that of IPv4); with a wildcard (0.0.0.0, ::) where it only listens
+SELECT DISTINCT upid, @plain_address(address) AS address
 FROM (
   SELECT upid, local AS address FROM descriptor WHERE opened_by IN ('accept', 'accept4')
   UNION ALL SELECT upid, local FROM socket_turn WHERE NOT is_client

@@ -213,11 +213,12 @@ WITH call AS (
   WHERE e.closed_by IS NULL AND e.end_ts_ns IS DISTINCT FROM e.ts_ns
     AND NOT EXISTS (SELECT 1 FROM run AS r WHERE r.upid = e.upid AND r.fd = e.fd AND r.epoch_ts_ns = e.ts_ns)
 ), marked AS (
-  -- The last connection that began on it.
+  -- The last connection that began on it, or that ended if it was accepted.
   SELECT b.upid, b.fd, t.ts_ns, arg_max(struct_pack(family := b.family, local := b.local, peer := b.peer), b.ts_ns) AS began
   FROM @begun AS b
   ASOF JOIN told_alone AS t ON t.upid = b.upid AND t.fd = b.fd AND b.ts_ns >= t.ts_ns
-  WHERE coalesce(b.ts_ns < t.end_ts_ns, true)
+  -- A connection's end tells something of an accepted one.
+  WHERE coalesce(b.ts_ns < t.end_ts_ns, true) AND (NOT b.is_of_accepted OR coalesce(t.opened_by IN ('accept', 'accept4'), false))
   GROUP BY b.upid, b.fd, t.ts_ns
 ), told AS (
   SELECT * FROM told_alone LEFT JOIN marked USING (upid, fd, ts_ns)

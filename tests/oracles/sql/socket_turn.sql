@@ -33,14 +33,14 @@ WITH call AS (
   )
 ), sign AS (
   -- What tells of a descriptor later: a snapshot, and a connect.
-  SELECT upid, fd, ts_ns, inode, kind = 'socket' AS is_socket, false AS is_connect, NULL AS began FROM proc_fd
+  SELECT upid, fd, ts_ns, inode, kind = 'socket' AS is_socket, false AS is_connect, NULL AS began, false AS is_of_accepted FROM proc_fd
   UNION ALL
-  SELECT upid, fd, ts_ns, NULL, true, true, NULL FROM event WHERE name = 'connect' AND fd IS NOT NULL
+  SELECT upid, fd, ts_ns, NULL, true, true, NULL, false FROM event WHERE name = 'connect' AND fd IS NOT NULL
   UNION ALL
-  SELECT upid, fd, ts_ns, NULL, false, false, struct_pack(family := family, local := local, peer := peer) FROM @begun
+  SELECT upid, fd, ts_ns, NULL, false, false, struct_pack(family := family, local := local, peer := peer), is_of_accepted FROM @begun
 ), told AS (
   SELECT s.upid, s.fd, b.since_ts_ns, arg_max(s.inode, s.ts_ns) FILTER (s.is_socket) AS inode, bool_or(s.is_socket) AS is_socket,
-    bool_or(s.is_connect) AS is_connect, arg_max(s.began, s.ts_ns) FILTER (s.began IS NOT NULL) AS began
+    bool_or(s.is_connect) AS is_connect, arg_max(s.began, s.ts_ns) FILTER (s.began IS NOT NULL AND (NOT s.is_of_accepted OR b.is_client IS NOT DISTINCT FROM false)) AS began
   FROM sign AS s
   ASOF JOIN born AS b ON b.upid = s.upid AND b.fd = s.fd AND s.ts_ns >= b.since_ts_ns
   GROUP BY s.upid, s.fd, b.since_ts_ns

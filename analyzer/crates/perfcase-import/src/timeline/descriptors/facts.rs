@@ -93,6 +93,11 @@ pub(super) const MAKERS: [Maker; 29] = [
 ];
 
 impl Maker {
+    /// Tells whether it accepts a connection.
+    pub fn accepts(&self) -> bool {
+        matches!(self.name, "accept" | "accept4")
+    }
+
     /// Tells whether it copies a descriptor.
     pub fn is_copier(&self) -> bool {
         self.kind.is_none()
@@ -187,6 +192,8 @@ pub(super) struct Fact {
     pub close_on_exec: Option<bool>,
     pub use_kind: Option<UseKind>,
     pub is_connect: bool,
+    /// Whether it may end a connection: close, shutdown.
+    pub ends_connection: bool,
 }
 
 impl Fact {
@@ -206,6 +213,7 @@ impl Fact {
             close_on_exec: None,
             use_kind: UseKind::of(call.of.name),
             is_connect: call.of.is_connect,
+            ends_connection: matches!(call.of.name, "close" | "shutdown"),
         };
         fact.deed = fact.read(call);
         (fd >= 0 || fact.deed != Deed::Use).then_some(fact)

@@ -119,7 +119,7 @@ impl Descriptors {
         let seen = (&self.sockets, &self.connects);
         let turns = Turns::of(&facts.all, &self.listed, &begun, &self.things, seen);
         let (mut spans, is_whole) = history::spans(&facts.all, &mut self.listed, &mut self.things, &processes);
-        connects::mark(&mut spans, &begun);
+        connects::mark(&mut spans, &begun, &self.connects);
         let refused_count = facts.refused_count + self.refused_count + self.connects.refused_count;
         let is_whole = is_whole && refused_count == 0;
         (History::new(spans, processes), turns, is_whole)

@@ -87,7 +87,7 @@ enum Sign<'a> {
     Born(Option<&'a Fact>),
     Listed(Listed),
     Connect,
-    /// A connection began.
+    /// A connection began, or the accepted one ended.
     Begun(ConnectId),
 }
 
@@ -299,7 +299,8 @@ fn socket(
     things: &Things,
     (seen, connects): (&Sockets, &Connects),
 ) -> Option<Socket> {
-    let maker = birth.and_then(Fact::made).map_or("", |(maker, _)| MAKERS[maker as usize].name);
+    let maker_id = birth.and_then(Fact::made).map(|(maker, _)| maker);
+    let maker = maker_id.map_or("", |maker| MAKERS[maker as usize].name);
     let has_connected = signs.iter().any(|(.., sign)| matches!(sign, Sign::Connect));
     let listed = signs.iter().filter_map(|(.., sign)| match sign {
         Sign::Listed(listed) if things.kind_of(listed.thing) == "socket" => things.get(listed.thing),
@@ -317,7 +318,7 @@ fn socket(
     let mine = connection.and_then(|connection| connection.local_port);
     let theirs = port(connection.and_then(|connection| connection.peer_port));
     let is_listening = |port: Option<u16>| port.is_some_and(|port| seen.listening.contains(&port));
-    let is_client = if matches!(maker, "accept" | "accept4") {
+    let is_client = if maker_id.is_some_and(|maker| MAKERS[maker as usize].accepts()) {
         Some(false)
     } else if has_connected {
         Some(true)
@@ -331,7 +332,7 @@ fn socket(
     };
     let has_peer = |connection: &&Connection| connection.family == "unix" || port(connection.peer_port).is_some();
     let began = signs.iter().rev().find_map(|(.., sign)| match sign {
-        Sign::Begun(id) => connects.get(*id),
+        Sign::Begun(id) => connects.get(*id).filter(|connect| connect.is_of(maker_id)),
         _ => None,
     });
     if let Some(began) = began

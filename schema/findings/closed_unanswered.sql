@@ -1,0 +1,76 @@
+-- closed_unanswered: Connections are closed by the other end without any answer
+-- condition: on 5 connections or more of a process to one peer, a tenth or more of those on which it wrote something, the other end closed (a read returned 0, the
+--   end of the file: recv(2)) and had not sent a byte. Critical from half. Connections that were reset are failing_calls'. Where the process at the other end is in the
+--   recording too, the message has how many of its processes ended with a request under way, and whether a signal was sent just before (kill(2))
+-- means: the question was read or not, nobody knows, and it was not answered: the server died in the middle (a crash, a watchdog such as gunicorn's --timeout,
+--   PHP-FPM's request_terminate_timeout), turned the connection away, or closes idle connections that the client uses again
+-- next: perfcase view fd_history: the connections, and what closed them
+-- next: perfcase sql: the evidence: what was written, and when the end came
+-- next: the log of the server at that time
+-- about: the peer
+-- follows from: fd_leak
+-- taught by: -
+-- source: descriptor, process, request, service_address, service_process, syscall, thread, workload_thread
+-- evidence: SELECT p.name, p.pid, d.peer, d.fd, d.ts_ns, s.ts_ns AS end_of_file_ts_ns FROM syscall AS s JOIN descriptor AS d USING (descriptor_id) JOIN process AS p USING (upid)
+--   WHERE s.ret = 0 AND s.name IN ('read', 'recv', 'recvfrom', 'recvmsg') AND d.kind = 'socket' AND d.opened_by = 'socket' ORDER BY s.ts_ns, d.upid, d.fd
+WITH threshold AS (
+  SELECT 5 AS closed_count, 0.1 AS closed_ratio, 0.5 AS critical_ratio, 200000000 AS just_ns, 0.1 AS died_ratio
+), ended AS (
+  SELECT DISTINCT s.descriptor_id
+  FROM syscall AS s
+  WHERE s.ret = 0 AND s.name IN ('read', 'readv', 'recv', 'recvfrom', 'recvmsg')
+), client AS (
+  SELECT descriptor_id, upid, peer
+  FROM descriptor
+  WHERE kind = 'socket' AND opened_by = 'socket' AND peer IS NOT NULL AND upid IN (SELECT upid FROM workload_thread)
+    AND (upid, peer) IN (SELECT (d.upid, d.peer) FROM descriptor AS d JOIN ended USING (descriptor_id) WHERE d.opened_by = 'socket')
+), moved AS (
+  SELECT s.descriptor_id, bool_or(s.ret > 0 AND s.name IN ('write', 'writev', 'send', 'sendto', 'sendmsg', 'sendmmsg', 'sendfile', 'sendfile64')) AS has_asked,
+    bool_or(s.ret > 0 AND s.name IN ('read', 'readv', 'recv', 'recvfrom', 'recvmsg', 'recvmmsg')) AS is_answered,
+    max(s.exit_ts_ns) FILTER (s.ret = 0 AND s.name IN ('read', 'readv', 'recv', 'recvfrom', 'recvmsg')) AS end_ns
+  FROM syscall AS s
+  WHERE s.descriptor_id IN (SELECT descriptor_id FROM client)
+  GROUP BY s.descriptor_id
+), total AS (
+  SELECT c.upid, c.peer, count(*) FILTER (m.has_asked) AS asked_count, count(*) FILTER (m.has_asked AND NOT m.is_answered AND m.end_ns IS NOT NULL) AS closed_count,
+    list(m.end_ns) FILTER (m.has_asked AND NOT m.is_answered AND m.end_ns IS NOT NULL) AS ends
+  FROM client AS c
+  JOIN moved AS m USING (descriptor_id)
+  GROUP BY c.upid, c.peer
+), found AS (
+  SELECT t.*, t.closed_count / t.asked_count AS closed_ratio FROM total AS t CROSS JOIN threshold AS h
+  WHERE t.closed_count >= h.closed_count AND t.closed_count >= h.closed_ratio * t.asked_count
+), died AS (
+  -- Processes that ended with a request under way, just before a connection did.
+  SELECT f.upid, f.peer, g.service_upid, count(DISTINCT p.upid) AS died_count, list(DISTINCT p.end_ts_ns) AS ends
+  FROM found AS f
+  JOIN service_address AS a ON a.address = @plain_address(f.peer)
+  JOIN service_process AS g ON g.upid = a.upid
+  JOIN service_process AS o ON o.service_upid = g.service_upid
+  CROSS JOIN threshold AS h
+  JOIN process AS p ON p.upid = o.upid AND len(list_filter(f.ends, lambda e: abs(e - p.end_ts_ns) <= h.just_ns)) > 0
+  JOIN request AS r ON r.upid = p.upid AND r.end_ts_ns IS NULL AND r.ts_ns <= p.end_ts_ns
+  GROUP BY f.upid, f.peer, g.service_upid, f.closed_count, h.died_ratio
+  HAVING count(DISTINCT p.upid) >= h.died_ratio * f.closed_count
+), sent AS (
+  SELECT d.upid, d.peer, s.args[2] AS signal, t.comm, t.pid, count(*) AS signal_count
+  FROM died AS d
+  CROSS JOIN threshold AS h
+  JOIN syscall AS s ON s.name = 'kill' AND s.ret = 0 AND s.args[2] > 0 AND len(list_filter(d.ends, lambda e: e - s.ts_ns BETWEEN 0 AND h.just_ns)) > 0
+  JOIN thread AS t USING (utid)
+  GROUP BY ALL
+), killed AS (
+  SELECT upid, peer, arg_max(format('; signal {} was sent by {} ({}) just before {} times', signal, comm, pid, signal_count), (signal_count, signal, pid)) AS text FROM sent GROUP BY upid, peer
+)
+SELECT
+  @severity(f.closed_ratio >= h.critical_ratio, true) AS severity, format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject,
+  format('{} of its {} connections to {} on which it asked something were closed without an answer ({:.1f} %), the first at {:.2f} s{}{}', f.closed_count, f.asked_count, f.peer,
+    100 * f.closed_ratio, list_min(f.ends) / 1e9,
+    coalesce((SELECT format('; {} of the processes of {} ({}) ended with a request under way', @whole(sum(d.died_count)), any_value(q.name), min(q.pid)) FROM died AS d JOIN process AS q ON q.upid = d.service_upid
+      WHERE d.upid = f.upid AND d.peer = f.peer HAVING count(*) > 0), ''),
+    coalesce(k.text, '')) AS message,
+  f.closed_ratio::DOUBLE AS failed_ratio, ['peer ' || f.peer] AS about
+FROM found AS f
+JOIN process AS p USING (upid)
+LEFT JOIN killed AS k ON k.upid = f.upid AND k.peer = f.peer
+CROSS JOIN threshold AS h

@@ -1,0 +1,69 @@
+-- requests_queue: Requests wait until a service reads them
+-- condition: a service on this host read 20 requests or more of clients on this host (both ends are recorded, so that a request is known from the client's write to the server's read), 10 ms or more
+--   after they were sent on average, and this was half or more of what its clients waited for the answers; half a request or more was unread at any moment on average.
+--   A note if the clients' time was due to the service's own work on the CPUs, or to a CPU that others had: under enough load that is so of every service. Critical from 100 ms on average.
+--   What the clients waited for in the end is found by following each wait to its cause (blame)
+-- means: all threads or processes that could read are held by other requests, or do something else. Time in the service's own log is not what its
+--   clients feel: it begins with the read
+-- next: perfcase view blame_by_comm: what the clients waited for
+-- next: perfcase view request_time: the requests that were under way meanwhile
+-- next: more threads, processes or an event loop, if those that there are wait; else what they wait for
+-- about: the requests at the addresses of the service
+-- follows from: answers_wait, connection_queue, event_loop_computes, short_processes, slow_reader, stopped
+-- taught by: -
+-- source: blame, block_device, descriptor, process, recorded_span, recorder_thread, request, service_address, service_process, socket_turn, thread
+-- evidence: SELECT r.upid, r.local, r.utid, r.ts_ns - t.ts_ns AS unread_ns, t.gap_ns FROM socket_turn AS t ASOF JOIN request AS r ON r.peer = t.local AND r.local = t.peer AND t.ts_ns <= r.ts_ns
+--   WHERE t.is_client AND r.ts_ns < t.answer_ts_ns ORDER BY unread_ns DESC, r.ts_ns
+WITH threshold AS (
+  SELECT 20 AS request_count, 10000000 AS unread_ns, 100000000 AS critical_ns, 0.5 AS share_ratio, 0.5 AS outstanding
+), question AS (
+  SELECT utid, @plain_address(local) AS local, @plain_address(peer) AS peer, ts_ns, answer_ts_ns, gap_ns FROM socket_turn WHERE is_client AND local IS NOT NULL AND peer IS NOT NULL
+), read AS (
+  SELECT f.service_upid AS upid, q.utid, r.utid AS reader_utid, q.peer, q.gap_ns, r.ts_ns - q.ts_ns AS unread_ns
+  FROM question AS q
+  ASOF JOIN (SELECT upid, utid, @plain_address(local) AS local, @plain_address(peer) AS peer, ts_ns FROM request WHERE utid NOT IN (SELECT utid FROM recorder_thread)) AS r
+    ON r.peer = q.local AND r.local = q.peer AND q.ts_ns <= r.ts_ns
+  JOIN service_process AS f ON f.upid = r.upid
+  WHERE r.ts_ns < q.answer_ts_ns
+), queued AS (
+  SELECT r.upid, count(*) AS request_count, avg(r.unread_ns) AS unread_avg_ns, max(r.unread_ns) AS unread_max_ns, sum(r.unread_ns) AS unread_ns, sum(r.gap_ns) AS gap_ns,
+    count(DISTINCT r.reader_utid) AS reader_count
+  FROM read AS r
+  GROUP BY r.upid
+), suspect AS (
+  SELECT q.*, c.duration_ns AS span_ns
+  FROM queued AS q
+  CROSS JOIN threshold AS h
+  JOIN recorded_span AS c ON c.table_name = 'syscall' AND c.duration_ns > 0
+  WHERE q.request_count >= h.request_count AND q.unread_avg_ns >= h.unread_ns AND q.unread_ns >= h.share_ratio * q.gap_ns AND q.unread_ns >= h.outstanding * c.duration_ns
+), waited AS (
+  -- The clients' waits for this service, by what they were due to.
+  SELECT s.upid, b.cause, mode(o.comm ORDER BY o.comm) AS on_comm, g.service_upid AS on_upid, b.on_call,
+    CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device) ELSE coalesce(e.peer, e.target) END AS on_target, sum(b.duration_ns) AS wait_ns
+  FROM suspect AS s
+  JOIN (SELECT DISTINCT upid, utid, peer FROM read) AS r USING (upid)
+  JOIN blame AS b ON b.utid = r.utid AND b.work = 'call'
+  JOIN descriptor AS d ON d.descriptor_id = b.descriptor_id AND @plain_address(d.peer) = r.peer
+  LEFT JOIN thread AS o ON o.utid = b.on_utid
+  LEFT JOIN service_process AS g ON g.upid = o.upid
+  LEFT JOIN descriptor AS e ON e.descriptor_id = b.on_descriptor_id
+  LEFT JOIN block_device AS v ON v.device = b.device
+  GROUP BY s.upid, b.cause, g.service_upid, b.on_call, on_target
+), due AS (
+  SELECT upid, sum(wait_ns) AS total_ns, max(wait_ns) AS most_ns, arg_max({cause: cause, on_comm: on_comm, on_call: on_call, on_target: on_target}, (wait_ns, cause, on_comm, on_call, on_target)) AS most,
+    coalesce(sum(wait_ns) FILTER (cause IN ('running', 'cpu_taken')), 0) AS ran_ns
+  FROM waited
+  GROUP BY upid
+)
+SELECT
+  @severity(s.unread_avg_ns >= h.critical_ns AND NOT coalesce(2 * d.ran_ns > d.total_ns, false), NOT coalesce(2 * d.ran_ns > d.total_ns, false)) AS severity,
+  format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject,
+  format('{} requests of clients on this host were read {:.1f} ms after they were sent on average, {:.1f} ms at most: {:.1f} % of what the clients waited for their answers; {} thread{} read them{}',
+    s.request_count, s.unread_avg_ns / 1e6, s.unread_max_ns / 1e6, 100 * s.unread_ns / s.gap_ns, s.reader_count, CASE s.reader_count WHEN 1 THEN '' ELSE 's' END,
+    CASE WHEN d.most.cause IS NULL THEN '' ELSE format('; the clients waited most for {}: {:.1f} %', @due(NULL, d.most.cause, d.most.on_comm, d.most.on_target, d.most.on_call), 100 * d.most_ns / d.total_ns) END) AS message,
+  @whole(s.unread_ns) AS cost_ns,
+  coalesce((SELECT list('requests of ' || a.address) FROM service_address AS a JOIN service_process AS f USING (upid) WHERE f.service_upid = s.upid), []) AS about
+FROM suspect AS s
+JOIN process AS p USING (upid)
+LEFT JOIN due AS d USING (upid)
+CROSS JOIN threshold AS h
