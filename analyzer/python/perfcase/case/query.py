@@ -279,13 +279,19 @@ class ArrowStream:
         from nanoarrow import c_array_stream
 
         if self._begun is None:
-            self._begun = c_array_stream(self._relation.__arrow_c_stream__(None))
+            self._begun = c_array_stream(self._stream())
         return self._begun.get_schema().__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the stream, by the same interface: DuckDB makes it, pyarrow is not needed."""
         begun, self._begun = self._begun, None
-        return (begun or self._relation).__arrow_c_stream__(requested_schema)
+        return begun.__arrow_c_stream__(requested_schema) if begun else self._stream()
+
+    def _stream(self) -> object:
+        """Return DuckDB's stream. Its usual 131,072 rows a batch are up to 100 MB of long rows, outside of the memory that it limits; only a
+        part of its interface that it does not document takes another number."""
+        submit = getattr(self._relation, "_submit", None)
+        return submit("stream", _BATCH_ROWS).arrow_capsule() if submit else self._relation.__arrow_c_stream__(None)
 
 
 @contextmanager
