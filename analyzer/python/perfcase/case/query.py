@@ -173,6 +173,10 @@ class Result:
         self.row_count = 0
         """Rows that ``rows`` has handed out."""
 
+    def bytes_read(self) -> int | None:
+        """Return how many bytes of files were read for the rows; to be called when all are there. None where that was not counted."""
+        return bytes_read(self._connection)
+
     @property
     def columns(self) -> list[str]:
         """The names of the columns. Two may have the same."""
@@ -240,6 +244,7 @@ class CombinedResult(Result):
     def __init__(self, connections: Iterable[duckdb.DuckDBPyConnection], sql: str, limit: int | None = None) -> None:
         gathered = duckdb.connect()
         is_first = True
+        self._reads: list[int | None] = []
         for connection in connections:
             one = Result(
                 connection,
@@ -255,8 +260,14 @@ class CombinedResult(Result):
                     f"CREATE TABLE answer AS {select}" if is_first else f"INSERT INTO answer BY NAME {select}"
                 )
                 gathered.unregister("one")
+            self._reads.append(bytes_read(connection))
             is_first = False
         super().__init__(gathered, "FROM answer" + (f" LIMIT {limit}" if limit else ""))
+
+    def bytes_read(self) -> int | None:
+        """Return it for all captures together; None where it was not counted for one of them."""
+        counted = [read for read in self._reads if read is not None]
+        return sum(counted) if len(counted) == len(self._reads) else None
 
 
 def _after_transit(kind: exact.Kind) -> str | None:
