@@ -74,7 +74,6 @@ $(SPEEDSCOPE):
 bench: export PROFILE := release
 bench: setup-tests
 	$(PYTHON) analyzer/benches/suite.py $(if $(LONG),--long) --json build/bench.json --doc docs/benchmarks.md
-	$(PYTHON) analyzer/benches/proc.py
 	$(PYTHON) analyzer/benches/symbols.py
 	$(PYTHON) analyzer/benches/naming.py
 	$(PYTHON) analyzer/benches/flamegraph.py

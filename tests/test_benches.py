@@ -46,6 +46,19 @@ def test_the_suite_writes_a_table_and_json(tmp_path: Path) -> None:
     assert "no capture x: there are 50MB, 350MB" in wrong.stderr
 
 
+def test_snapshots_of_proc_are_imported(tmp_path: Path) -> None:
+    """No other tool reads them: the time to read the file is the unit."""
+    subprocess.run([sys.executable, BENCHES / "proc.py", tmp_path / "proc.snapshots", "3", "40"], check=True)
+    done = subprocess.run(
+        [sys.executable, BENCHES / "suite.py", "--captures", "proc", "--parts", "import", "--runs", "1", "--doc", tmp_path / "x.md"],
+        capture_output=True, text=True, check=False, env={**os.environ, "PERFCASE_BENCH_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    document = (tmp_path / "x.md").read_text()
+    assert "## proc: 0 MB\n\nAn hour of /proc" in document
+    assert "| import, tables only | " in document
+
+
 def test_conversations_end() -> None:
     subprocess.run([sys.executable, BENCHES / "conversations.py", "20", "3"], check=True, timeout=60)
 

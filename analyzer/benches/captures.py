@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
+READ = "cat (the file from the page cache)"
 FOLDER = Path(os.environ.get("PERFCASE_BENCH_DIR", "/var/tmp/perfcase-bench"))
 _CALLS = ("-e", "raw_syscalls:*", "-e", "sched:sched_switch", "-e", "sched:sched_wakeup")
 _RECORD = ("perf", "record", "-q", "-k", "CLOCK_MONOTONIC", "-m", "8M")
@@ -37,8 +38,10 @@ class Capture:
 
     @property
     def unit(self) -> str:
-        """The peer whose time is the unit of the others."""
-        return "perf trace -s" if "perf trace -s" in self.peers else self.peers[0]
+        """The peer whose time is the unit of the others; without a peer, to read the file."""
+        if "perf trace -s" in self.peers:
+            return "perf trace -s"
+        return self.peers[0] if self.peers else READ
 
     @property
     def path(self) -> Path:
@@ -96,6 +99,11 @@ CAPTURES = (
         "trace.dat", "switches, wakeups and system calls of trace-cmd", "trace.dat",
         (str(HERE / "record_trace.sh"), "{file}"),
         ("trace-cmd report",), has_samples=False,
+    ),
+    Capture(
+        "proc", "an hour of /proc, once a second, of 1,000 threads", "proc.snapshots",
+        (sys.executable, str(HERE / "proc.py"), "{file}", "3600", "1000"),
+        (), has_samples=False,
     ),
 )  # fmt: skip
 """What is measured, the quickest first. Long ones only if asked."""

@@ -1,25 +1,15 @@
-"""How long `perfcase import --tables-only` takes for an hour of /proc at 1 Hz with 1,000 threads, and how much anonymous memory it has.
+"""The capture of an hour of /proc: snapshots as the recorder writes them (schema/README.md), made of numbers.
 
-    python analyzer/benches/proc.py [--seconds N] [--threads N] [--keep FILE]
+python proc.py FILE SECONDS THREADS
 
-The snapshots are made here, as the recorder writes them (schema/README.md): each second a tenth of the threads runs and has
-all its files; the others have only schedstat, and stat in every fourth snapshot.
+Each second a tenth of the threads runs and has all its files; the others have only schedstat, and stat in every fourth snapshot.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-
-from measure import measure
-
-PERFCASE = Path(sys.executable).with_name("perfcase")
-
-GOAL_S = 5.0
-GOAL_ANONYMOUS_BYTES = 300_000_000
 
 THREADS_OF_A_PROCESS = 20
 START_NS = 1_000_000_000_000
@@ -87,29 +77,6 @@ def snapshots(seconds: int, threads: int) -> Iterator[str]:
         yield "".join(out)
 
 
-def main() -> None:
-    """Makes the snapshots, imports them, prints the time and the memory."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=int, default=3600)
-    parser.add_argument("--threads", type=int, default=1000)
-    parser.add_argument("--keep", type=Path, help="keep the snapshots in this file, or take them from it")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="perfcase-bench-", dir="/var/tmp") as scratch:
-        file = given.keep or Path(scratch) / "snapshots"
-        if not file.exists():
-            with file.open("w", encoding="ascii") as stream:
-                stream.writelines(snapshots(given.seconds, given.threads))
-        print(f"{given.seconds} snapshots of {given.threads} threads: {file.stat().st_size / 1e6:.0f} MB")
-        run = measure([PERFCASE, "import", "--tables-only", file, "-o", f"{scratch}/x.case"])
-    print(
-        f"perfcase import --tables-only: {run.wall_s:.2f} s, {run.cpu_s:.2f} s of CPU (goal: less than {GOAL_S:.0f} s)"
-    )
-    print(
-        f"anonymous memory: {run.anonymous_max_bytes / 1e6:.0f} MB (goal: less than {GOAL_ANONYMOUS_BYTES / 1e6:.0f} MB)"
-    )
-    if run.wall_s >= GOAL_S or run.anonymous_max_bytes >= GOAL_ANONYMOUS_BYTES:
-        print("a goal is not met")
-
-
 if __name__ == "__main__":
-    main()
+    with Path(sys.argv[1]).open("w", encoding="ascii") as stream:
+        stream.writelines(snapshots(*map(int, sys.argv[2:])))

@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
-from captures import CAPTURES, FOLDER, Capture
+from captures import CAPTURES, FOLDER, READ, Capture
 from measure import Run, measure
 
 PERFCASE = Path(sys.prefix) / "bin" / "perfcase"
@@ -61,9 +61,6 @@ class Row:
 
 
 PARTS = ("import", "answers", "views", "diff", "peers", "limits")
-
-
-READ = "cat (the file from the page cache)"
 PROFILE = "profile of the import"
 
 

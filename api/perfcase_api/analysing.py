@@ -17,6 +17,10 @@ OPERATIONS = (
     "diff", "diff_flamegraph", "export", "findings", "flamegraph", "history", "info", "reading", "report", "sql", "summary", "view",
 )  # fmt: skip
 """The operations of routes. They are loaded before the first request."""
+COUNTED = ("sql", "view")
+"""Operations of one query. How many bytes of the tables' files it read is the last line on standard error."""
+READ = "read "
+"""How that line begins."""
 
 
 def answer(order: dict[str, Any]) -> int:
@@ -43,5 +47,12 @@ def _answer(order: dict[str, Any]) -> None:
     request = decode(operation.Request, order["request"])
     stores = {"stores": list(map(Path, order["stores"]))} if order["stores"] else {}
     with ExitStack() as stack:
-        cases = [stack.enter_context(open_capture(folder, only=order["only"])) for folder in order["captures"]]
-        operation.run(request, *cases, **stores).write()
+        is_counted = order["operation"] in COUNTED
+        cases = [
+            stack.enter_context(open_capture(folder, only=order["only"], is_counted=is_counted))
+            for folder in order["captures"]
+        ]
+        result = operation.run(request, *cases, **stores)
+        result.write()
+        if is_counted and result.bytes_read is not None:
+            sys.stderr.write(f"{READ}{result.bytes_read}\n")

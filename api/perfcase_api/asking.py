@@ -13,6 +13,8 @@ from fastapi.responses import StreamingResponse
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
+from perfcase.operations.request import operation_of
+from perfcase_api.analysing import COUNTED
 from perfcase_api.answers import keep_answer
 from perfcase_api.errors import ApiError
 from perfcase_api.line import urgency
@@ -35,6 +37,9 @@ MEDIA = {
     "tar": "application/x-tar",
     "events": "text/event-stream",
 }
+READS = "Perfcase-Bytes-Read"
+"""The header that says how many bytes of the tables' files a query read for this answer: 0 for one that was kept. A long answer begins before that is
+known, and does not have it."""
 PACKED = (MEDIA["parquet"], MEDIA["binary"], MEDIA["tar"])
 """What is compressed as it is."""
 _PART = 64 << 10
@@ -63,6 +68,9 @@ async def ask(here: Server, who: Who, http: Request, question: Question, media: 
     etag = here.answers.etag(ids, [question.key])
     # Weak: compressed or not, it says the same.
     headers = {"ETag": f'W/"{etag}"', "Cache-Control": "private, no-cache"}
+    is_counted = operation_of(question.request) in COUNTED
+    if is_counted:
+        headers[READS] = "0"
     if f'"{etag}"' in http.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     stack = AsyncExitStack()
@@ -84,7 +92,13 @@ async def ask(here: Server, who: Who, http: Request, question: Question, media: 
         job = await stack.enter_async_context(here.jobs.answer(etag, question.order(), folders, keep))
         output = job.output()
         # The first bytes decide between an answer and an error.
-        return _after(await anext(output, b""), output)
+        first = await anext(output, b"")
+        if is_counted:
+            read = await job.bytes_read()
+            headers.pop(READS)
+            if read is not None:
+                headers[READS] = str(read)
+        return _after(first, output)
 
     try:
         answer = await found() or await while_connected(http, begin())

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from perfcase.errors import EXIT_CODES
 from perfcase_api import checking
+from perfcase_api.analysing import READ
 from perfcase_api.checking import Checked
 from perfcase_api.errors import ApiError
 from perfcase_api.line import USUAL, Line
@@ -128,6 +129,22 @@ class Job:
 
     async def _in_time(self, work: Awaitable[_T]) -> _T:
         return await asyncio.wait_for(work, max(0.0, self._deadline - asyncio.get_running_loop().time()))
+
+    async def bytes_read(self) -> int | None:
+        """Return how many bytes of the tables' files the answer took; None where nobody counted them, or where the answer is too long to wait
+        for its end in memory.
+
+        Raises:
+            ApiError: the analysis failed before its answer was so long.
+        """
+        while not self._taken.done():
+            if self._kept_bytes > _IN_MEMORY:
+                return None
+            self._grown.clear()
+            await self._grown.wait()
+        self._taken.result()
+        said = (await self.notes()).splitlines()
+        return int(said[-1].removeprefix(READ)) if said and said[-1].startswith(READ) else None
 
     async def notes(self) -> str:
         """Return what the analysis said on standard error beside its output."""

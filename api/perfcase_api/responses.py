@@ -15,7 +15,7 @@ from perfcase.diff.comparable import Condition, Setting
 from perfcase.diff.fired import Change
 from perfcase.diff.rank import NotCompared
 from perfcase.fleet import scan, timeline
-from perfcase_api.asking import MEDIA
+from perfcase_api.asking import MEDIA, READS
 
 Shape = dict[str, Any]
 
@@ -52,6 +52,18 @@ def answers(
 def table(rows: Shape | None = None) -> dict[int | str, dict[str, Any]]:
     """Return the schema of rows, in each format."""
     return answers("json", "csv", "arrow", "parquet", json=rows or rows_of())
+
+
+def counted(rows: Shape | None = None) -> dict[int | str, dict[str, Any]]:
+    """Return the schema of the rows of a query of which it is known what it read."""
+    described = table(rows)
+    described[200]["headers"] = {
+        READS: {
+            "schema": {"type": "integer"},
+            "description": "Bytes of the tables' files that were read for this answer: 0 for one that was kept. A long answer does not have it.",
+        }
+    }
+    return described
 
 
 def rows_of(*required: str) -> Shape:

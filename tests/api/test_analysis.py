@@ -17,6 +17,8 @@ import httpx
 import pytest
 from nanoarrow import ArrayStream
 
+from perfcase.case.query import bytes_read
+from perfcase.case.query import connect as query_of
 from tests.api.conftest import SAMPLES, Running, upload
 from tests.support.cli import run_here, succeed
 
@@ -28,6 +30,30 @@ def printed(server: Running, *arguments: str) -> bytes:
     code, out, said = run_here(arguments, cwd=server.store / "captures")
     assert code == 0, said
     return out
+
+
+def test_an_answer_says_what_was_read_for_it(server: Running, admin: httpx.Client, tcp: str) -> None:
+    """As ``--reads`` says it of the same question; a kept answer takes nothing, and a long one begins before its end is known."""
+    route, query = f"/v1/captures/{tcp}/views/syscall", {"where": "ret > 4711", "format": "csv"}
+    with query_of(server.store / "captures" / tcp / "case", is_counted=True) as connection:
+        connection.execute("SELECT * FROM (SELECT * FROM syscall WHERE (ret > 4711\n)) LIMIT 1000").fetchall()
+        read = bytes_read(connection)
+    assert read
+    answer = admin.get(route, params=query)
+    assert answer.headers["Perfcase-Bytes-Read"] == str(read)
+    again = admin.get(route, params=query)
+    assert (again.content, again.headers["Perfcase-Bytes-Read"]) == (answer.content, "0")
+    same = admin.get(route, params=query, headers={"If-None-Match": answer.headers["etag"]})
+    assert (same.status_code, same.headers["Perfcase-Bytes-Read"]) == (304, "0")
+    asked = admin.post(
+        "/v1/sql", json={"capture_id": tcp, "sql": "SELECT count(DISTINCT ret + 4711) AS n FROM syscall"}
+    )
+    assert 0 < int(asked.headers["Perfcase-Bytes-Read"]) < read
+    long = admin.post("/v1/sql", json={"capture_id": tcp, "sql": "SELECT repeat('x', 1000) AS x FROM range(9000)"})
+    assert len(long.content) > 9_000_000
+    assert "Perfcase-Bytes-Read" not in long.headers
+    for other in ("findings", "views/finding"):
+        assert "Perfcase-Bytes-Read" not in admin.get(f"/v1/captures/{tcp}/{other}", params={"limit": 7}).headers
 
 
 @pytest.mark.parametrize(

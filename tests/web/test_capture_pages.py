@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 
 import httpx
 import pytest
@@ -105,6 +106,10 @@ def test_a_view_is_sorted_filtered_and_downloaded(page: Page, site: Site, client
     page.press("Enter")
     page.until(f"{CELLS}.length === 3")
     page.has("3 rows", ".table-foot")
+    assert re.search(
+        r"3 rows; ([\d.]+ [KM]?i?B read|kept before, nothing read)",
+        page.see("document.querySelector('.table-foot').innerText"),
+    )
     look("view")
     page.click(".table-foot a", "csv")
     file = page.downloaded()

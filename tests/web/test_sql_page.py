@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import time
 from urllib.parse import quote
 
@@ -13,6 +14,7 @@ from tests.web.conftest import Site
 
 CELLS = "[...document.querySelectorAll('.table tbody tr:not([aria-hidden])')].map((row) => [...row.cells].map((cell) => cell.innerText))"
 SHADOW = "document.querySelector('.editor').shadowRoot"
+STATUS = "document.querySelector('main.sql [role=status]').innerText"
 QUERY = "SELECT comm, tid, on_cpu_ns FROM thread_time WHERE comm = 'hog' ORDER BY tid"
 
 
@@ -60,6 +62,9 @@ def test_a_query_runs_by_keys_and_its_result_is_taken_away(editor: Page, site: S
     assert [row[0] for row in editor.see(CELLS)] == ["hog"] * 3
     assert editor.see(f"{CELLS}[0][2]").endswith(" s")
     assert "sql=SELECT" in editor.see("location.hash")
+    assert re.fullmatch(r"3 rows in .* [mµ]?s; ([\d.]+ [KM]?i?B read|kept before, nothing read)", editor.see(STATUS))
+    editor.click("button.primary", "Run")
+    editor.until(f"{STATUS}.endsWith('; kept before, nothing read')")
     look("sql")
     editor.click("button", "csv")
     file = editor.downloaded()

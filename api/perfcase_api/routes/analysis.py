@@ -55,7 +55,7 @@ OnlyOfBoth = Annotated[Threads, Depends(query_of(Threads))]
 _CAPTURES_MAX = 1000
 
 
-@router.get("/views/{name}", response_class=Response, responses=responses.table())
+@router.get("/views/{name}", response_class=Response, responses=responses.counted())
 async def show_view(
     here: Here,
     me: Me,

@@ -31,7 +31,7 @@ Body = create_model(
 )
 
 
-@router.post("/sql", response_class=Response, responses=responses.table(responses.rows_of("capture_id")))
+@router.post("/sql", response_class=Response, responses=responses.counted(responses.rows_of("capture_id")))
 async def sql_(here: Here, me: Me, http: Request, body: Body) -> Response:
     """Run one SELECT in a process that can read these captures and nothing else. The first column is capture_id."""
     if (body.capture_id is None) == (body.ticket is None):

@@ -28,43 +28,63 @@ WITH form AS (
     SELECT *, [item[1] FOR item IN items] AS kinds, [nullif(split_part(item, ':', 3), '') FOR item IN items] AS sets
     FROM (SELECT *, string_split(nullif(arguments, ''), ' ') AS items FROM syscall_definition)
   )
+), particular AS (
+  SELECT abi, number, bool_or(second_fd IS NOT NULL) AS has_second_fd, bool_or(result IS NOT NULL) AS has_result
+  FROM form
+  GROUP BY abi, number
+  HAVING has_second_fd OR has_result
 ), given AS (
   -- The first rows of all are found without the others: text is made for them only.
-  SELECT *, row_number() OVER () AS id
-  FROM (
-    (FROM syscall ORDER BY ts_ns, utid, exit_ts_ns LIMIT coalesce(getvariable('syscall_log_limit'), 0))
-    UNION ALL
-    FROM syscall WHERE getvariable('syscall_log_limit') IS NULL
-  )
+  (FROM syscall ORDER BY ts_ns, utid, exit_ts_ns LIMIT coalesce(getvariable('syscall_log_limit'), 0))
+  UNION ALL
+  FROM syscall WHERE getvariable('syscall_log_limit') IS NULL
 ), name AS (
   SELECT utid, max(ts_ns) AS since_ts_ns, arg_max(comm, {ts_ns: ts_ns, name_id: name_id}) AS comm FROM thread_name GROUP BY utid
+), earlier AS (
+  -- Few calls are of a time when their thread had another name than its last one.
+  SELECT c.utid, c.ts_ns, n.comm
+  FROM (
+    SELECT DISTINCT c.utid, coalesce(c.exit_ts_ns, c.ts_ns) AS ts_ns
+    FROM syscall AS c
+    JOIN name AS m ON m.utid = c.utid AND coalesce(c.exit_ts_ns, c.ts_ns) < m.since_ts_ns
+  ) AS c
+  ASOF JOIN thread_name AS n ON n.utid = c.utid AND c.ts_ns >= n.ts_ns
 ), call AS (
-  SELECT l.id, l.ts_ns, l.exit_ts_ns, l.duration_ns, l.utid, l.abi, l.name, l.args, l.descriptor_id, l.ret, l.errno, l.errno_name,
-    l.pairing, l.cut_at, t.upid, t.tid, t.pid, t.pid_text, t.comm AS last_comm, f.form_id IS NULL OR f.arguments IS NULL AS is_unknown,
+  -- Calls of a thread are alike but for their times and what they return; a particular one has text that follows from these, too.
+  SELECT c.ts_ns, c.exit_ts_ns, c.duration_ns, c.ret, c.utid, c.abi, c.number, c.name, c.args, c.descriptor_id, c.errno, c.errno_name,
+    c.pairing, c.cut_at, c.ret IS NULL AS is_open,
+    CASE WHEN coalesce(c.exit_ts_ns, c.ts_ns) < m.since_ts_ns THEN g.comm ELSE m.comm END AS comm_then,
+    CASE WHEN p.has_second_fd THEN c.ts_ns END AS made_ts_ns, CASE WHEN p.has_result THEN c.exit_ts_ns END AS told_ts_ns,
+    CASE WHEN p.has_result THEN c.ret END AS told_ret,
+    hash(c.utid, c.abi, c.number, c.name, c.args, c.descriptor_id, c.errno, c.errno_name, c.pairing, c.cut_at, is_open, comm_then,
+      made_ts_ns, told_ts_ns, told_ret) AS hash
+  FROM given AS c
+  LEFT JOIN name AS m USING (utid)
+  LEFT JOIN earlier AS g ON g.utid = c.utid AND g.ts_ns = coalesce(c.exit_ts_ns, c.ts_ns)
+  LEFT JOIN particular AS p ON p.abi = c.abi AND p.number = c.number
+), alike AS (
+  SELECT k.*, t.upid, t.tid, t.pid, printf('[pid %5d] ', t.tid) AS pid_text, coalesce(k.comm_then, t.comm) AS comm,
+    f.form_id IS NULL OR f.arguments IS NULL AS is_unknown,
     f.first_fd, f.second_fd, f.k1, f.k2, f.k3, f.k4, f.k5, f.k6, f.s1, f.s2, f.s3, f.s4, f.s5, f.s6,
-    l.args[1] AS b1, l.args[2] AS b2, l.args[3] AS b3, l.args[4] AS b4, l.args[5] AS b5, l.args[6] AS b6,
-    CASE WHEN l.ret IS NOT NULL AND l.errno IS NULL THEN f.k0 END AS k0,
-    CASE WHEN l.ret IS NOT NULL AND l.errno IS NULL THEN f.s0 END AS s0, l.ret::BIGINT & 4294967295 AS b0
-  FROM given AS l
-  JOIN (SELECT *, printf('[pid %5d] ', tid) AS pid_text FROM thread) AS t USING (utid)
-  LEFT JOIN form AS plain ON plain.abi = l.abi AND plain.number = l.number AND plain.test_argument IS NULL
-  LEFT JOIN form AS special ON special.abi = l.abi AND special.number = l.number
-    AND l.args[special.test_argument] & special.test_mask = special.test_value
+    k.args[1] AS b1, k.args[2] AS b2, k.args[3] AS b3, k.args[4] AS b4, k.args[5] AS b5, k.args[6] AS b6,
+    CASE WHEN NOT k.is_open AND k.errno IS NULL THEN f.k0 END AS k0,
+    CASE WHEN NOT k.is_open AND k.errno IS NULL THEN f.s0 END AS s0, k.told_ret::BIGINT & 4294967295 AS b0, row_number() OVER () AS id
+  FROM (SELECT DISTINCT COLUMNS(* EXCLUDE (ts_ns, exit_ts_ns, duration_ns, ret)) FROM call) AS k
+  JOIN thread AS t USING (utid)
+  LEFT JOIN form AS plain ON plain.abi = k.abi AND plain.number = k.number AND plain.test_argument IS NULL
+  LEFT JOIN form AS special ON special.abi = k.abi AND special.number = k.number
+    AND k.args[special.test_argument] & special.test_mask = special.test_value
   LEFT JOIN form AS f ON f.form_id = coalesce(special.form_id, plain.form_id)
 ), looked_up AS (
-  SELECT abi, s1 AS set_name, b1 & 4294967295 AS word FROM call WHERE s1 IS NOT NULL
-  UNION
-  SELECT abi, s2 AS set_name, b2 & 4294967295 AS word FROM call WHERE s2 IS NOT NULL
-  UNION
-  SELECT abi, s3 AS set_name, b3 & 4294967295 AS word FROM call WHERE s3 IS NOT NULL
-  UNION
-  SELECT abi, s4 AS set_name, b4 & 4294967295 AS word FROM call WHERE s4 IS NOT NULL
-  UNION
-  SELECT abi, s5 AS set_name, b5 & 4294967295 AS word FROM call WHERE s5 IS NOT NULL
-  UNION
-  SELECT abi, s6 AS set_name, b6 & 4294967295 AS word FROM call WHERE s6 IS NOT NULL
-  UNION
-  SELECT abi, s0, b0 FROM call WHERE s0 IS NOT NULL
+  SELECT DISTINCT abi, looked.set_name, looked.word
+  FROM (
+    SELECT abi, unnest([
+      {set_name: s1, word: b1 & 4294967295}, {set_name: s2, word: b2 & 4294967295}, {set_name: s3, word: b3 & 4294967295},
+      {set_name: s4, word: b4 & 4294967295}, {set_name: s5, word: b5 & 4294967295}, {set_name: s6, word: b6 & 4294967295},
+      {set_name: s0, word: b0}]) AS looked
+    FROM alike
+  )
+  WHERE looked.set_name IS NOT NULL
 ), matching AS (
   SELECT w.*, v.name, v.mask, v.position, bit_or(v.mask) OVER (
     PARTITION BY w.abi, w.set_name, w.word ORDER BY v.position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
@@ -83,28 +103,19 @@ WITH form AS (
   -- The import says what the first descriptor of a call was. Few calls have another, or return one.
   SELECT u.id, u.is_result, h.label
   FROM (
-    SELECT id, upid, ts_ns, TRY_CAST(args[second_fd] & 4294967295 AS INTEGER) AS fd, false AS is_result
-    FROM call
+    SELECT id, upid, made_ts_ns AS ts_ns, TRY_CAST(args[second_fd] & 4294967295 AS INTEGER) AS fd, false AS is_result
+    FROM alike
     WHERE second_fd IS NOT NULL
     UNION ALL
-    SELECT id, upid, exit_ts_ns, TRY_CAST(b0 AS INTEGER), true FROM call WHERE k0 = 'f' AND ret >= 0
+    SELECT id, upid, told_ts_ns, TRY_CAST(b0 AS INTEGER), true FROM alike WHERE k0 = 'f' AND told_ret >= 0
   ) AS u
   ASOF JOIN history AS h ON h.upid = u.upid AND h.fd = u.fd AND u.ts_ns >= h.from_ts_ns
   WHERE u.ts_ns < h.to_ts_ns
-), earlier AS (
-  -- Few calls are of a time when their thread had another name than its last one.
-  SELECT c.id, n.comm
-  FROM (
-    SELECT c.id, c.utid, coalesce(c.exit_ts_ns, c.ts_ns) AS ts_ns
-    FROM call AS c
-    JOIN name AS m ON m.utid = c.utid AND coalesce(c.exit_ts_ns, c.ts_ns) < m.since_ts_ns
-  ) AS c
-  ASOF JOIN thread_name AS n ON n.utid = c.utid AND c.ts_ns >= n.ts_ns
-), anchor AS (
-  SELECT max(start_realtime_ns) AS start_realtime_ns FROM capture
 ), told AS (
-  SELECT c.ts_ns, c.exit_ts_ns, c.utid, c.tid, c.pid, c.pid_text, c.name,
-    coalesce(CASE WHEN coalesce(c.exit_ts_ns, c.ts_ns) < m.since_ts_ns THEN g.comm ELSE m.comm END, c.last_comm) AS comm,
+  -- A number that the call returned comes behind the text.
+  SELECT COLUMNS(c.* EXCLUDE (upid, is_unknown, first_fd, second_fd, k0, k1, k2, k3, k4, k5, k6, s0, s1, s2, s3, s4, s5, s6,
+      b0, b1, b2, b3, b4, b5, b6)),
+    NOT c.is_open AND c.errno IS NULL AND c.k0 IS NULL AS is_number,
     CASE WHEN c.pairing = 'exit_only' THEN '<... ' || c.name || ' resumed>)'
       ELSE c.name || '('
         || CASE WHEN c.is_unknown THEN coalesce(array_to_string(list_transform(c.args, lambda v: '0x' || lower(to_hex(v))), ', '), '')
@@ -118,21 +129,18 @@ WITH form AS (
         || CASE WHEN c.pairing = 'strict' OR c.name IN ('exit', 'exit_group') THEN ')' ELSE ' <unfinished ...>' END
     END
     || CASE
-      WHEN c.ret IS NULL THEN CASE WHEN c.name IN ('exit', 'exit_group') THEN ' = ?' ELSE '' END
+      WHEN c.is_open THEN CASE WHEN c.name IN ('exit', 'exit_group') THEN ' = ?' ELSE '' END
       -- From 512 on errors are the kernel's own: the call will be made again, or the program sees another.
       WHEN c.errno BETWEEN 512 AND 530 THEN ' = ? ' || coalesce(c.errno_name, 'errno ' || c.errno)
       WHEN c.errno IS NOT NULL THEN ' = -1 ' || coalesce(c.errno_name, 'errno ' || c.errno)
-      WHEN c.k0 IS NULL THEN ' = ' || c.ret
-      WHEN c.k0 = 'p' THEN ' = 0x' || lower(to_hex(c.ret))
+      WHEN c.k0 IS NULL THEN ' = '
+      WHEN c.k0 = 'p' THEN ' = 0x' || lower(to_hex(c.told_ret))
       WHEN c.k0 = 'o' THEN CASE WHEN c.b0 < 64 THEN printf(' = %03o', c.b0) ELSE printf(' = 0%o', c.b0) END
-      WHEN c.k0 = 'x' AND c.ret = 0 AND w0.names IS NULL THEN ' = 0'
+      WHEN c.k0 = 'x' AND c.told_ret = 0 AND w0.names IS NULL THEN ' = 0'
       WHEN c.k0 = 'x' THEN printf(' = 0x%x', c.b0) || coalesce(' (flags ' || w0.names || ')', '')
-      ELSE ' = ' || c.ret || coalesce('<' || r.label || '>', '')
-    END AS text,
-    c.duration_ns, c.ret, c.errno_name, c.cut_at
-  FROM call AS c
-  LEFT JOIN name AS m USING (utid)
-  LEFT JOIN earlier AS g ON g.id = c.id
+      ELSE ' = ' || c.told_ret || coalesce('<' || r.label || '>', '')
+    END AS text
+  FROM alike AS c
   LEFT JOIN descriptor AS d USING (descriptor_id)
   LEFT JOIN other AS e ON e.id = c.id AND NOT e.is_result
   LEFT JOIN other AS r ON r.id = c.id AND r.is_result
@@ -143,15 +151,36 @@ WITH form AS (
   LEFT JOIN spelled AS w4 ON w4.abi = c.abi AND w4.set_name = c.s4 AND w4.word = c.b4 & 4294967295
   LEFT JOIN spelled AS w5 ON w5.abi = c.abi AND w5.set_name = c.s5 AND w5.word = c.b5 & 4294967295
   LEFT JOIN spelled AS w6 ON w6.abi = c.abi AND w6.set_name = c.s6 AND w6.word = c.b6 & 4294967295
+), twin AS (
+  -- Calls that are not alike and have the same hash are told apart by all that it is made of.
+  SELECT hash FROM told GROUP BY hash HAVING count(*) > 1
+), line AS (
+  SELECT c.ts_ns, c.exit_ts_ns, c.duration_ns, c.ret, t.utid, t.tid, t.pid, t.pid_text, t.comm, t.name, t.is_number, t.text,
+    t.errno_name, t.cut_at
+  FROM call AS c
+  -- A text is never empty. The condition makes DuckDB expect few of them, and keep these in memory, not the calls.
+  JOIN (FROM told WHERE hash NOT IN (FROM twin) AND text <> '') AS t USING (hash)
+  UNION ALL
+  SELECT c.ts_ns, c.exit_ts_ns, c.duration_ns, c.ret, t.utid, t.tid, t.pid, t.pid_text, t.comm, t.name, t.is_number, t.text,
+    t.errno_name, t.cut_at
+  FROM (FROM call WHERE hash IN (FROM twin)) AS c
+  JOIN told AS t ON t.hash = c.hash AND t.utid = c.utid AND t.number = c.number AND t.name = c.name AND t.pairing = c.pairing
+    AND t.is_open = c.is_open
+    AND (t.abi, t.args, t.descriptor_id, t.errno, t.errno_name, t.cut_at, t.comm_then, t.made_ts_ns, t.told_ts_ns, t.told_ret)
+    IS NOT DISTINCT FROM
+    (c.abi, c.args, c.descriptor_id, c.errno, c.errno_name, c.cut_at, c.comm_then, c.made_ts_ns, c.told_ts_ns, c.told_ret)
+), anchor AS (
+  SELECT max(start_realtime_ns) AS start_realtime_ns FROM capture
 )
 SELECT
   ts_ns, relative_ns, time_of_day, utid, tid, pid, comm, name, text, duration_ns, ret, errno_name, cut_at,
   pid_text || coalesce(time_of_day || ' ', '') || '(+' || repeat(' ', 13 - length(relative_text)) || relative_text || ') ' || text
     || coalesce(' <' || @seconds(duration_ns) || '>', '') AS line
 FROM (
-  SELECT t.*, t.ts_ns - lag(t.ts_ns) OVER () AS relative_ns, @seconds(coalesce(relative_ns, 0)) AS relative_text,
+  SELECT t.* REPLACE (CASE WHEN t.is_number THEN t.text || t.ret ELSE t.text END AS text),
+    t.ts_ns - lag(t.ts_ns) OVER () AS relative_ns, @seconds(coalesce(relative_ns, 0)) AS relative_text,
     strftime(make_timestamp((n.start_realtime_ns + t.ts_ns) // 1000), '%H:%M:%S.%f') AS time_of_day
   -- Sorted before the rest is made: a sort of whole lines takes as long as to make them.
-  FROM (FROM told ORDER BY ts_ns, utid, exit_ts_ns) AS t
+  FROM (FROM line ORDER BY ts_ns, utid, exit_ts_ns) AS t
   CROSS JOIN anchor AS n
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -11,6 +12,7 @@ import duckdb
 import pytest
 
 from perfcase.case import query, store
+from perfcase.catalogue.views import load_views
 from tests.support.alone import alone
 from tests.support.callsim import Simulation
 from tests.support.descriptors import HELD, differences
@@ -81,6 +83,20 @@ def held(connection: duckdb.DuckDBPyConnection) -> Counter[str]:
     found = differences(connection)
     assert {name: rows for name, (_, rows) in found.items()} == {key: [] for key in HELD}
     return Counter({name: count for name, (count, _) in found.items()})
+
+
+def test_calls_with_the_same_hash_are_told_apart() -> None:
+    """syscall_log makes the text of calls that are alike once, and finds it by a hash: here all calls of a thread have the same."""
+    whole = load_views()["syscall_log"].sql
+    dull = re.sub(r"hash\(c\.utid,[^)]*\)", "hash(c.utid)", whole)
+    assert dull != whole
+    with query.connect(imported(SAMPLES / CAPTURES[-1]).folder) as connection:
+        connection.execute(f"CREATE TEMP TABLE dull AS {dull}")
+        connection.execute("CREATE TEMP TABLE usual AS FROM syscall_log")
+        ((count, texts),) = connection.execute("SELECT count(*), count(DISTINCT text) FROM usual").fetchall()
+        assert count > texts > 100
+        assert connection.execute("FROM usual EXCEPT ALL FROM dull").fetchall() == []
+        assert connection.execute("FROM dull EXCEPT ALL FROM usual").fetchall() == []
 
 
 @pytest.mark.parametrize("capture", CAPTURES)

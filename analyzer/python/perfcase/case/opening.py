@@ -65,10 +65,12 @@ def open_capture(
     only: Sequence[str] = (),
     debug_dirs: Sequence[str | PathLike[str]] = (),
     progress: store.Progress | None = None,
+    is_counted: bool = False,
 ) -> Opened:
-    """Open FILE. Import it first if necessary (perfcase.case.store.open_case)."""
+    """Open FILE. Import it first if necessary (perfcase.case.store.open_case). ``is_counted``: as in ``perfcase.case.query.connect``."""
     places = [Path(place) for place in debug_dirs]
-    return Opened(store.open_case(Path(file), progress=progress, debug_dirs=places), only, Path(file))
+    case = store.open_case(Path(file), progress=progress, debug_dirs=places)
+    return Opened(case, only, Path(file), is_counted=is_counted)
 
 
 def connect(case: store.Case, only: Sequence[str] = (), *, is_counted: bool = False) -> duckdb.DuckDBPyConnection:

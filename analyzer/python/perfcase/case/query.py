@@ -173,6 +173,10 @@ class Result:
         self.row_count = 0
         """Rows that ``rows`` has handed out."""
 
+    def bytes_read(self) -> int | None:
+        """Return how many bytes of files were read for the rows; to be called when all are there. None where that was not counted."""
+        return bytes_read(self._connection)
+
     @property
     def columns(self) -> list[str]:
         """The names of the columns. Two may have the same."""
@@ -240,6 +244,7 @@ class CombinedResult(Result):
     def __init__(self, connections: Iterable[duckdb.DuckDBPyConnection], sql: str, limit: int | None = None) -> None:
         gathered = duckdb.connect()
         is_first = True
+        self._reads: list[int | None] = []
         for connection in connections:
             one = Result(
                 connection,
@@ -255,8 +260,14 @@ class CombinedResult(Result):
                     f"CREATE TABLE answer AS {select}" if is_first else f"INSERT INTO answer BY NAME {select}"
                 )
                 gathered.unregister("one")
+            self._reads.append(bytes_read(connection))
             is_first = False
         super().__init__(gathered, "FROM answer" + (f" LIMIT {limit}" if limit else ""))
+
+    def bytes_read(self) -> int | None:
+        """Return it for all captures together; None where it was not counted for one of them."""
+        counted = [read for read in self._reads if read is not None]
+        return sum(counted) if len(counted) == len(self._reads) else None
 
 
 def _after_transit(kind: exact.Kind) -> str | None:
@@ -279,13 +290,19 @@ class ArrowStream:
         from nanoarrow import c_array_stream
 
         if self._begun is None:
-            self._begun = c_array_stream(self._relation.__arrow_c_stream__(None))
+            self._begun = c_array_stream(self._stream())
         return self._begun.get_schema().__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the stream, by the same interface: DuckDB makes it, pyarrow is not needed."""
         begun, self._begun = self._begun, None
-        return (begun or self._relation).__arrow_c_stream__(requested_schema)
+        return begun.__arrow_c_stream__(requested_schema) if begun else self._stream()
+
+    def _stream(self) -> object:
+        """Return DuckDB's stream. Its usual 131,072 rows a batch are up to 100 MB of long rows, outside of the memory that it limits; only a
+        part of its interface that it does not document takes another number."""
+        submit = getattr(self._relation, "_submit", None)
+        return submit("stream", _BATCH_ROWS).arrow_capsule() if submit else self._relation.__arrow_c_stream__(None)
 
 
 @contextmanager

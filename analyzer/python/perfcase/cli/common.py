@@ -12,7 +12,6 @@ import typer
 
 from perfcase.case import store
 from perfcase.case.opening import Opened
-from perfcase.case.query import bytes_read
 from perfcase.lazy import rich
 from perfcase.operations.result import say
 from perfcase.terminal import render
@@ -139,11 +138,10 @@ ReadsOption = Annotated[
 ]
 
 
-def say_reads(cases: Iterable[Opened], *, is_one_query: bool = True) -> None:
-    """Say how much of the tables the last query read; nothing is known of an answer that took several."""
-    for case in cases:
+def say_reads(reads: Iterable[tuple[Opened, int | None]]) -> None:
+    """Say how much of the tables a query read; nothing is known of an answer that took several."""
+    for case, read in reads:
         tables = [path.stat().st_size for path in (case.case.folder / "tables").iterdir()]
-        read = bytes_read(case.connection) if is_one_query else None
         said = (
             "DuckDB did not count what it read"
             if read is None

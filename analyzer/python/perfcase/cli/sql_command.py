@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from perfcase.case.query import bytes_read
 from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, OutputOption, ReadsOption, opened, say_reads
 from perfcase.cli.options import from_request
 from perfcase.operations import sql
@@ -43,4 +44,4 @@ def command(
         cases = [stack.enter_context(opened(each, debug_dir, only, is_counted=reads)) for each in files]
         sql.run(request, *cases).write(output)
         if reads:
-            say_reads(cases)
+            say_reads((case, bytes_read(case.connection)) for case in cases)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from perfcase.case.sharing import FINDINGS
 from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, OutputOption, ReadsOption, opened, say_reads
 from perfcase.cli.options import from_request
 from perfcase.operations import view
@@ -25,6 +24,7 @@ def command(
     Example: perfcase view off_cpu_by_stack incident.perfcase --where "comm = 'java'" --limit 10
     """
     with opened(file, debug_dir, only, is_counted=reads) as case:
-        view.run(request, case).write(output)
+        result = view.run(request, case)
+        result.write(output)
         if reads:
-            say_reads([case], is_one_query=request.name not in FINDINGS)
+            say_reads([(case, result.bytes_read)])

@@ -37,10 +37,13 @@ class Rows:
         self._format = fmt
         self._is_limited = limit is not None
         self._plot = plot
+        self.bytes_read: int | None = None
+        """How many bytes of the tables' files the rows took, when they are written; None where that was not counted."""
 
     def write(self, output: Path | None = None) -> None:
         """Write it: see ``Result``."""
         render.write_result(self.rows, self._format, output, limited=self._is_limited, plot=self._plot)
+        self.bytes_read = self.rows.bytes_read()
 
     def relation(self) -> duckdb.DuckDBPyRelation:
         """Return the rows as a relation of DuckDB: ``df()`` (pandas), ``pl()`` (polars), ``fetchall()``, Arrow.

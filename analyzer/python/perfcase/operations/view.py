@@ -85,6 +85,9 @@ class Result(Rows):
         if request.limit is None and request.fmt == "table" and not self._is_plotted and has_first(request):
             _take_first(self._connection, request, TABLE_ROWS_MAX + 1)
         super().write(output)
+        if request.name in FINDINGS:
+            # They took several queries.
+            self.bytes_read = None
         if request.name in FOLLOWED and (told := self._gaps()):
             say(told)
         if self.rows.row_count or request.settings:

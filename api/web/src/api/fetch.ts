@@ -98,6 +98,12 @@ export async function rows<T = Row>(
   return exact(await (await ask(path, { query, signal, urgency })).text());
 }
 
+/** How many bytes of the tables' files the server read for an answer: 0 for one that it had kept; null where it does not say. */
+export function bytesRead(answer: Response): number | null {
+  const said = answer.headers.get("Perfcase-Bytes-Read");
+  return said === null ? null : Number(said);
+}
+
 /** JSON whose whole numbers are kept to the last digit: a time of day in ns does not fit a double. */
 export function exact<T>(text: string): T {
   // To look at each number takes ten times as long as to parse it, and few answers have a number of so many digits.

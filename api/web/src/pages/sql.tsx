@@ -1,7 +1,7 @@
 /** SQL over one capture or over all of a ticket. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type ApiError, ask, exact, shown } from "../api/fetch";
+import { type ApiError, ask, bytesRead, exact, shown } from "../api/fetch";
 import { useGet, useSchema } from "../api/hooks";
 import type { Row } from "../api/rows";
 import type { Page } from "../api/types.gen";
@@ -13,7 +13,7 @@ import { RowDetail } from "../parts/row-detail";
 import { safe } from "../parts/safe";
 import { given } from "../parts/sql-rows";
 import { Table } from "../parts/table";
-import { duration, plural } from "../parts/units";
+import { duration, plural, reads } from "../parts/units";
 import { Editor } from "../sql/editor";
 import { keep, kept } from "../sql/history";
 
@@ -24,6 +24,7 @@ const FORMATS = ["csv", "parquet", "arrow", "json"];
 interface Result {
   rows: Row[];
   tookNs: number;
+  bytesRead: number | null;
 }
 
 export default function Sql() {
@@ -119,7 +120,7 @@ export default function Sql() {
           {isRunning
             ? "running …"
             : result &&
-              `${result.rows.length < ROWS_MAX ? "" : "first "}${plural(result.rows.length, "row")} in ${duration(result.tookNs)}`}
+              `${result.rows.length < ROWS_MAX ? "" : "first "}${plural(result.rows.length, "row")} in ${duration(result.tookNs)}${reads(result.bytesRead)}`}
         </span>
         <span class="spring" />
         {result && result.rows.length > 0 && <Downloads question={question} sql={asked} />}
@@ -167,7 +168,7 @@ function useRun(question: object) {
         signal: own.signal,
       });
       const rows = exact<Row[]>(await answer.text());
-      setResult({ rows, tookNs: (performance.now() - began) * 1e6 });
+      setResult({ rows, tookNs: (performance.now() - began) * 1e6, bytesRead: bytesRead(answer) });
     } catch (failure) {
       if (own.signal.aborted) return;
       setResult(undefined);

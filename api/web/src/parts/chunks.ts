@@ -1,7 +1,7 @@
 /** Rows of a view in portions: the next comes when the reader gets there. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type ApiError, type Query, rows as fetchRows, shown } from "../api/fetch";
+import { type ApiError, ask, bytesRead, exact, type Query, shown } from "../api/fetch";
 import type { Row } from "../api/rows";
 
 const PORTION = 500;
@@ -10,10 +10,17 @@ export interface Chunks {
   rows: Row[];
   /** There are no more. */
   isWhole: boolean;
+  /** What the server read of the tables' files, for all portions; null where it does not say. */
+  bytesRead: number | null;
   isLoading: boolean;
   error: ApiError | undefined;
   more: () => void;
   again: () => void;
+}
+
+async function fetchPortion(path: string, query: Query, signal: AbortSignal): Promise<[Row[], number | null]> {
+  const answer = await ask(path, { query, signal });
+  return [exact<Row[]>(await answer.text()), bytesRead(answer)];
 }
 
 export function useChunks(path: string | null, query: Query): Chunks {
@@ -23,6 +30,7 @@ export function useChunks(path: string | null, query: Query): Chunks {
     key: "",
     rows: [],
     isWhole: false,
+    bytesRead: null,
     isLoading: path !== null,
     error: undefined,
   });
@@ -34,13 +42,14 @@ export function useChunks(path: string | null, query: Query): Chunks {
     isAsked.current = true;
     const { signal } = (abort.current = new AbortController());
     setState((before) => ({ ...before, isLoading: true, error: undefined }));
-    fetchRows(path, { ...query, limit: PORTION, offset: offset || null }, signal).then(
-      (found) => {
+    fetchPortion(path, { ...query, limit: PORTION, offset: offset || null }, signal).then(
+      ([found, read]) => {
         isAsked.current = false;
         setState((before) => ({
           key,
           rows: offset ? [...before.rows, ...found] : found,
           isWhole: found.length < PORTION,
+          bytesRead: offset && read !== null && before.bytesRead !== null ? before.bytesRead + read : read,
           isLoading: false,
           error: undefined,
         }));
@@ -48,7 +57,7 @@ export function useChunks(path: string | null, query: Query): Chunks {
       (error) => {
         if (signal.aborted) return;
         isAsked.current = false;
-        setState({ key, rows: [], isWhole: false, isLoading: false, error: shown(error) });
+        setState({ key, rows: [], isWhole: false, bytesRead: null, isLoading: false, error: shown(error) });
       },
     );
   };

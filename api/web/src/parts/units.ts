@@ -48,6 +48,11 @@ export function plural(number: number, noun: string): string {
   return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
+/** What the server read for an answer. */
+export function reads(bytes: number | null): string {
+  return bytes === null ? "" : bytes ? `; ${size(bytes)} read` : "; kept before, nothing read";
+}
+
 /** A time of day (ns since 1970) in the reader's zone, to the minute. */
 export function moment(ns: Whole | null | undefined): string {
   if (ns === null || ns === undefined) return "-";

@@ -13,7 +13,7 @@ import { Problem, Waiting } from "./problem";
 import { RowDetail } from "./row-detail";
 import { both, ordering, type Sort, sqlOf } from "./sql";
 import { Table } from "./table";
-import { plural } from "./units";
+import { plural, reads } from "./units";
 
 const FORMATS = ["csv", "parquet", "arrow", "json"];
 const DOWNLOAD_ROWS = 1_000_000;
@@ -42,7 +42,7 @@ export function ViewTable(props: ViewTableProps) {
   const { captureId, filters, view, where, sort, settings = [], show, extra = [] } = props;
   const path = `captures/${captureId}/views/${view.name}`;
   const query = { ...filterParams(filters), where, order: props.isOwnOrder ? null : ordering(sort), set: settings };
-  const { rows, isWhole, isLoading, error, more, again } = useChunks(path, query);
+  const { rows, isWhole, bytesRead, isLoading, error, more, again } = useChunks(path, query);
   const [open, setOpen] = useState<Row>();
   const known = [...view.columns, ...extra];
   const columns = show
@@ -75,6 +75,7 @@ export function ViewTable(props: ViewTableProps) {
         <div class="table-foot">
           <span role="status">
             {isWhole ? plural(rows.length, "row") : `first ${plural(rows.length, "row")}; more as you scroll`}
+            {reads(bytesRead)}
           </span>
           <span class="spring" />
           <span>Download</span>
