@@ -7,7 +7,7 @@
 -- keys: ts_ns
 -- column limited: memory, swap, open files, processes and threads, tracked connections, TCP memory, orphaned TCP sockets, tasks of a control group, memory of a control group
 -- as in cgroup_activity: cgroup
--- column used_value [varies]: what is in use. Of the host's memory what is not available; of a group's what is no page cache
+-- column used_value [varies]: what is in use: memory of the host that is not available, memory of a group that is no page cache
 -- column limit_value [varies]: the most that there can be
 -- column unit: count, bytes or pages, of both
 -- column used_ratio [ratio]: used_value as a share of limit_value

@@ -1,7 +1,7 @@
 -- softnet_activity: packets that each CPU took from its queue, those that the queue had no room for, and turns that were too short
 -- grain: an interval between two snapshots × CPU
 -- source: proc_softnet
--- caveat: of all network namespaces together
+-- caveat: all network namespaces together
 -- caveat: 32-bit counters wrap at 2^32 and go on correctly from there; a CPU that was offline in between begins with the next snapshot
 -- diff by: -
 -- diff sum: processed_count, drop_count, squeeze_count
