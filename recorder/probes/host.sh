@@ -50,6 +50,7 @@ probe_host_collect() {
 	"$helper" kallsyms >"$staging/host/kallsyms" 2>>"$log_file"
 	host_sysctls >"$staging/host/sysctl"
 	host_cpus >"$staging/host/cpu-topology"
+	"$helper" clock >"$staging/host/clock" 2>>"$log_file"
 	host_log
 	host_disks >"$staging/host/block-queues"
 	find "$staging/host" -type f -size 0 -exec rm -f {} +

@@ -5,10 +5,10 @@ import socket
 import sys
 import threading
 import time
+from pathlib import Path
 
 ROOM = "room" in sys.argv
-with open("/mnt/full", "wb") as file:
-    file.write(b"x" * (400_000 if ROOM else 4_000_000))
+Path("/mnt/full").write_bytes(b"x" * (400_000 if ROOM else 4_000_000))
 end = threading.Event()
 for _ in range(2 if ROOM else 22):
     threading.Thread(target=end.wait).start()

@@ -242,7 +242,10 @@ impl Snapshots {
                 issue(Issue::info("file_systems_left_out", message).count(count.unsigned_abs()));
             }
         };
-        left_out(foreign, "they are not on a device of this host (a network, FUSE), or below such a one, and were not asked");
+        left_out(
+            foreign,
+            "they are not on a device of this host (a network, FUSE), or below such a one, and were not asked",
+        );
         left_out(surplus, "there were too many");
         left_out(silent, "they did not answer in a second, or refused to");
         if self.rows.unknown_stat_lines > 0 {

@@ -7,8 +7,8 @@ use perfcase_decode::proc::{cgroups, counters, cpus, devices, function_profile};
 use super::rows::signed;
 use crate::session::Session;
 use crate::tables::{
-    FunctionHitRow, ProcCgroupStatRow, ProcDiskRow, ProcInterruptRow, ProcNetLinkRow, ProcPressureRow,
-    ProcSoftirqRow, ProcSysctlRow,
+    FunctionHitRow, ProcCgroupStatRow, ProcDiskRow, ProcInterruptRow, ProcNetLinkRow, ProcPressureRow, ProcSoftirqRow,
+    ProcSysctlRow,
 };
 
 // Files that a function of perfcase-decode turns into the rows of a table: the TOML file of the table names it.
