@@ -12,8 +12,9 @@ PAGE = (Path(__file__).parents[2] / "docs" / "alarms.md").read_text(encoding="ut
 ROWS = [line.strip("| ").split(" | ") for line in PAGE.splitlines() if line.startswith("| `")]
 FILES = re.findall(
     r"\w+",
-    """btrfs cgroups cpu disks entropy file_descriptors ipc ipmi linux_power_supply load lvm mdstat memory net netfilter nvme processes ram
-    softnet swap synchronization systemdunits tcp_conn tcp_listen tcp_mem tcp_orphans tcp_resets timex udp_errors zfs""",
+    """adaptec_raid apcupsd btrfs cgroups cpu dcgm disks docker entropy file_descriptors ioping ipc ipmi linux_power_supply
+    load lvm mdstat megacli memory net netfilter nvme processes qos ram softnet storcli swap synchronization systemdunits
+    tcp_conn tcp_listen tcp_mem tcp_orphans tcp_resets timex udp_errors upsd zfs""",
 )
 """The files of netdata's health.d: what is about a Linux host and raises something."""
 
