@@ -7,26 +7,32 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 NETWORK = "/proc/net/"
+MADE = "/perfcase/"
 HEAD = "# The files of tables with [file] in schema/tables. make docs writes these lines.\n"
 
 
 def written(text: str) -> str:
     """Return the list with the lines that the tables need, after what is written by hand."""
-    tables = (tomllib.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "schema" / "tables").glob("*/*.toml"))
-    patterns = sorted(pattern for table in tables for pattern in _patterns(table.get("file", {}).get("paths", ())))
-    lines = [f"system {pattern}\n" for pattern in patterns]
+    tables = [tomllib.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "schema" / "tables").glob("*/*.toml")]
+    lines = sorted(f"system {pattern}\n" for table in tables for pattern in _patterns(table))
+    of_networks = (table for table in tables if any(column["name"] == "netns_inode" for column in table["column"]))
     # A host without IPv6 has no sockstat6: in a namespace, too, only what is always there is read.
-    networks = [pattern.removeprefix(NETWORK).rstrip("*") for pattern in patterns if pattern.startswith(NETWORK)]
-    return text.partition(HEAD)[0] + HEAD + "".join(lines + [f"network {name}\n" for name in networks])
+    names = sorted(pattern.removeprefix(NETWORK).rstrip("*") for table in of_networks for pattern in _patterns(table))
+    return text.partition(HEAD)[0] + HEAD + "".join(lines + [f"network {name}\n" for name in names])
 
 
-def _patterns(paths: Sequence[str]) -> list[str]:
-    """Return the paths of a table; sockstat and sockstat6 as one pattern, because a host without IPv6 has no sockstat6."""
+def _patterns(table: Mapping[str, Any]) -> list[str]:
+    """Return the files of a table; sockstat and sockstat6 as one pattern, because a host without IPv6 has no sockstat6.
+
+    What the recorder puts together (/perfcase) is no file of the host.
+    """
+    paths = [path for path in table.get("file", {}).get("paths", ()) if not path.startswith(MADE)]
     first = [path for path in paths if not any(path != other and path.startswith(other) for other in paths)]
     return [path + "*" if any(path != other and other.startswith(path) for other in paths) else path for path in first]
 

@@ -11,7 +11,8 @@ kernel/randomize_va_space kernel/timer_migration kernel/hung_task_timeout_secs f
 net/core/default_qdisc net/core/netdev_max_backlog net/ipv4/tcp_max_syn_backlog net/ipv4/ip_local_port_range
 net/ipv4/tcp_fin_timeout net/ipv4/tcp_tw_reuse net/ipv4/tcp_keepalive_time net/ipv4/tcp_slow_start_after_idle
 vm/min_free_kbytes vm/zone_reclaim_mode net/core/somaxconn net/core/rmem_max net/core/wmem_max
-net/ipv4/tcp_congestion_control net/ipv4/tcp_rmem net/ipv4/tcp_wmem fs/file-max'
+net/ipv4/tcp_congestion_control net/ipv4/tcp_rmem net/ipv4/tcp_wmem fs/file-max net/ipv4/tcp_mem net/ipv4/tcp_max_orphans
+net/netfilter/nf_conntrack_max net/core/netdev_budget net/core/netdev_budget_usecs'
 
 probe_host_check() {
 	source_set host kind host_file
@@ -49,6 +50,7 @@ probe_host_collect() {
 	"$helper" kallsyms >"$staging/host/kallsyms" 2>>"$log_file"
 	host_sysctls >"$staging/host/sysctl"
 	host_cpus >"$staging/host/cpu-topology"
+	"$helper" clock >"$staging/host/clock" 2>>"$log_file"
 	host_log
 	host_disks >"$staging/host/block-queues"
 	find "$staging/host" -type f -size 0 -exec rm -f {} +

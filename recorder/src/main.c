@@ -2,13 +2,28 @@
 #define _GNU_SOURCE
 #include "util.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/timex.h>
 #include <unistd.h>
 
 #ifndef PERFCASE_VERSION
 #define PERFCASE_VERSION "unknown"
 #endif
+
+/* Prints whether the kernel was told that the wall clock is right, as `name = value`; it changes nothing. */
+int command_clock(int argc, char **argv)
+{
+	struct timex now = { .modes = 0 };
+	int state = adjtimex(&now);
+
+	(void)argc, (void)argv;
+	if (state < 0)
+		die("adjtimex: %s", strerror(errno));
+	printf("is_synchronized = %s\n", state == TIME_ERROR || now.status & STA_UNSYNC ? "no" : "yes");
+	return 0;
+}
 
 /* Prints monotonic, realtime and boottime ns of one moment. */
 int command_clocks(int argc, char **argv)
@@ -69,6 +84,7 @@ static const struct {
 } commands[] = {
 	{ "announce", command_announce, "write down a flight for those who look for it" },
 	{ "begun", command_begun, "wait until a child of the shell is a program of its own" },
+	{ "clock", command_clock, "print whether the wall clock is synchronized" },
 	{ "clocks", command_clocks, "print CLOCK_MONOTONIC, REALTIME and BOOTTIME ns of one moment" },
 	{ "conditions", command_conditions, "say whether conditions of a flight can be looked at" },
 	{ "count", command_count, "count samples and lost events of a perf.data" },

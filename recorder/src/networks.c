@@ -11,7 +11,8 @@
 
 enum {
 	MOST_TRIES = 8,      /* processes of a namespace that are asked */
-	LOOK_EVERY = 16,     /* a process that was seen twice is looked at in so many looks once */
+	LOOKS_AT_FIRST = 4,  /* at a new process: a command that is recorded has two before it begins, and then makes its namespace */
+	LOOK_EVERY = 16,     /* after these a process is looked at in so many looks once */
 	READS_PER_CPU = 100,
 };
 
@@ -39,9 +40,8 @@ static void add_member(struct networks *networks, struct process *process)
 {
 	char path[64];
 
-	/* who starts a container is in its namespace only after a while: a new process is looked at twice */
-	if (process->looks < 2 || ((unsigned)process->pid + networks->looks) % LOOK_EVERY == 0) {
-		process->looks += process->looks < 2;
+	if (process->looks < LOOKS_AT_FIRST || ((unsigned)process->pid + networks->looks) % LOOK_EVERY == 0) {
+		process->looks += process->looks < LOOKS_AT_FIRST;
 		process->netns_inode = namespace_at(AT_FDCWD, format_path(path, sizeof path, "/proc/%d/ns/net", (int)process->pid));
 		networks->processes_left_out += !process->netns_inode && (errno == EACCES || errno == EPERM);
 	}

@@ -2,6 +2,7 @@
  * The stream is specified in schema/README.md ("proc/snapshots"). */
 #define _GNU_SOURCE
 #include "cgroups.h"
+#include "file_systems.h"
 #include "networks.h"
 #include "ring.h"
 #include "targets.h"
@@ -45,6 +46,7 @@ struct sampler {
 	struct kept_threads threads;
 	struct cgroups cgroups;
 	struct networks networks;
+	struct file_systems file_systems;
 	unsigned seq;
 	int is_first; /* snapshot of a part: everything is in it */
 	struct ring ring;
@@ -168,11 +170,35 @@ static void copy_networks(struct sampler *sampler)
 	networks->cost_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cost;
 }
 
+/* No file, but in the list like one. */
+static const char FILE_SYSTEMS[] = "/perfcase/file_systems";
+
+static void copy_file_systems(struct sampler *sampler)
+{
+	struct file_systems *left_out = &sampler->file_systems;
+	int64_t now = clock_ns(CLOCK_MONOTONIC);
+	int error = file_systems_ask(left_out, &sampler->text);
+
+	if (error || sampler->text.length)
+		put_file(sampler, now, FILE_SYSTEMS, error);
+	if (left_out->foreign_count || left_out->surplus_count || left_out->silent_count) {
+		char line[128];
+
+		snprintf(line, sizeof line, "foreign_count %zu\nsurplus_count %zu\nsilent_count %zu\n", left_out->foreign_count,
+			 left_out->surplus_count, left_out->silent_count);
+		sampler->text.length = 0;
+		buffer_add(&sampler->text, line);
+		put_file(sampler, now, "/perfcase/file_systems/left_out", 0);
+	}
+}
+
 static void copy_system(struct sampler *sampler, const char *pattern)
 {
 	glob_t found;
 
-	if (!strpbrk(pattern, "*?[")) {
+	if (!strcmp(pattern, FILE_SYSTEMS)) {
+		copy_file_systems(sampler);
+	} else if (!strpbrk(pattern, "*?[")) {
 		copy_file(sampler, pattern);
 	} else if (!glob(pattern, 0, NULL, &found)) {
 		for (size_t i = 0; i < found.gl_pathc; i++)

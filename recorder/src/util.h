@@ -78,6 +78,7 @@ int proc_stat_field(const char *text, int field, long long *value);
 #define COMMAND(name) int command_##name(int argc, char **argv)
 COMMAND(announce);
 COMMAND(begun);
+COMMAND(clock);
 COMMAND(clocks);
 COMMAND(conditions);
 COMMAND(count);

@@ -118,6 +118,11 @@ def test_the_counters_of_each_namespace(
         assert after[0]["Udp:RcvbufErrors"] > before[0]["Udp:RcvbufErrors"]
         assert after[1]["Udp:RcvbufErrors"] == 0
         assert rows("SELECT count(*) > 0 FROM proc_sockstat WHERE netns_inode IS NOT NULL") == [(True,)]
+        # Each namespace has a lo of its own.
+        sent = "SELECT netns_inode, pid, sum(tx_packet_count) > 0 FROM net_utilization WHERE interface = 'lo' AND netns_inode IS NOT NULL"
+        assert rows(f"{sent} GROUP BY ALL ORDER BY 1") == [
+            (*pair, True) for pair in sorted((inode(p.pid), p.pid) for p in pair)
+        ]
         named = sorted((inode(process.pid), process.pid) for process in pair)
         assert rows("SELECT netns_inode, pid FROM network_namespace ORDER BY 1") == named
         have_findings(connection)  # a rule at a time, as the commands do: all in one plan take much memory

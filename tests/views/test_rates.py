@@ -116,6 +116,7 @@ EXPECTED: dict[str, dict[str, float]] = {
         "memory_pressure_ratio": 0.2, "io_pressure_ratio": 0.25,
     },
     "pressure": {"some_ratio": 0.3, "full_ratio": 0.2},
+    "softnet_activity": {"processed_per_s": 160, "drop_per_s": 20, "squeeze_per_s": 40},
     "memory_growth": {
         "resident_bytes_per_h": 4000 * 3600, "anon_bytes_per_h": 3000 * 3600, "pss_bytes_per_h": 2000 * 3600,
     },
@@ -216,6 +217,7 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.Duck
         "proc_system": at_snapshots(SYSTEM),
         "proc_cpu": at_snapshots({name: ms * MS for name, ms in CPU.items()}, cpu=0),
         "proc_net_dev": at_snapshots(NET, interface="eth0"),
+        "proc_softnet": at_snapshots({"processed_count": 160, "drop_count": 20, "squeeze_count": 40}, cpu=0),
         "proc_disk": at_snapshots({**DISK, "io_ns": 300 * MS}, device="sda", major=8, minor=0),
         "proc_net_counter": [{**row, "protocol": "TcpExt" if row["name"] in list(TCP)[9:] else "Tcp"} for row in named(TCP)],
         "proc_process": at_snapshots({**PROCESS, **GROWTH}, upid=1, pid=10, comm="server", thread_count=1),

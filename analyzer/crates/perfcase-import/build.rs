@@ -258,11 +258,12 @@ fn files(tables: &BTreeMap<String, TableToml>) -> String {
     out + "        _ => None,\n    }\n}\n"
 }
 
-/// A symbol's text is bytes.
+/// A symbol's text is bytes; another text may be one that was put together.
 fn as_bytes(column: &ColumnToml) -> &'static str {
     match (column.r#type.as_str(), column.nullable) {
         ("symbol", false) => ".as_bytes()",
         ("symbol", true) => ".map(str::as_bytes)",
+        ("text", false) => ".as_ref()",
         _ => "",
     }
 }

@@ -1,8 +1,9 @@
 -- finding_coverage: which rules could be judged on this capture; for the others, what is missing, why, and what would record it
 -- grain: a rule
--- source: cgroup_activity, contended_cache_line, cpu_frequency, cpu_summary, cpu_utilization, disk_utilization, finding_rule, followed_state,
---   machine_config, memory_growth, microarchitecture, perf_event, pmcarch, proc_net_counter, proc_socket, proc_sockstat, proc_vmstat,
---   ready_time_by_cgroup, sample, socket, stack_folded, tcp_activity, view_coverage
+-- source: cgroup_activity, contended_cache_line, cpu_frequency, cpu_summary, cpu_utilization, disk_utilization, file_system,
+--   finding_rule, followed_state, limit_use, machine_config, machine_fact, memory_growth, microarchitecture, net_utilization, perf_event, pmcarch,
+--   proc_net_counter, proc_net_link, proc_socket, proc_sockstat, proc_vmstat, ready_time_by_cgroup, sample, socket, softnet_activity,
+--   stack_folded, tcp_activity, view_coverage
 -- diff no: perfcase findings says for each capture what could not be judged
 -- as in finding_rule: finding, title
 -- column is_judged: true if the capture has what the rule looks at; if such a rule did not fire, it found no problem

@@ -49,7 +49,7 @@
 -- column io_pressure_ratio [ratio]: io_pressure_ns as a share of the interval
 -- column io_pressure_full_ns [ns]: time in which all of its tasks that had work waited for input or output
 WITH seen AS (
-  -- What the names of both versions mean; times in ns. A value of 2^62 and more is how version 1 shows no limit.
+  -- What the names of both versions mean; times in ns. A value of 2^61 and more is how version 1 shows no limit: the importer bounds what is larger.
   SELECT source_id, snapshot, ts_ns, cgroup AS hierarchy, regexp_replace(cgroup, '^[^/]*:', '') AS cgroup, name,
     CASE
       WHEN name = 'cpu.stat.usage_usec' THEN 'cpu'
@@ -81,7 +81,7 @@ WITH seen AS (
     END AS field,
     CASE
       WHEN name LIKE '%\_usec' ESCAPE '\' OR name LIKE '%.total' THEN @product(value, 1000)
-      WHEN name = 'cpu.cfs_quota_us' AND value < 0 OR value >= 4611686018427387904 THEN NULL
+      WHEN name = 'cpu.cfs_quota_us' AND value < 0 OR value >= 2305843009213693952 THEN NULL
       ELSE value
     END AS value
   FROM proc_cgroup_stat

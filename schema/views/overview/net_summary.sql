@@ -1,9 +1,10 @@
--- net_summary: what each network interface carried and lost over the whole capture, as the averages of sar -n DEV,EDEV
+-- net_summary: what each network interface carried and lost over the whole capture, on the host and in each network namespace of recorded processes, as the averages of sar -n DEV,EDEV
 -- grain: an interface that carried or lost a packet
 -- source: net_utilization
--- caveat: it has the interfaces of the network namespace that the recorder ran in, not those of containers
+-- caveat: what one namespace of the host sends to another is counted in both
 -- caveat: a mean hides bursts: also look at the busiest interval; net_utilization has all intervals
 -- diff no: net_utilization is compared, with the noise of its intervals
+-- as in net_utilization: netns_inode, process, pid
 -- column interface: its name
 -- column duration_ns [ns]: the time between the snapshots that saw it
 -- column rx_packet_count [count]: packets received
@@ -21,7 +22,7 @@
 -- column drop_count [count]: packets that were dropped, both received ones and those to be sent
 -- column drop_max_count [count]: most dropped packets in an interval
 SELECT
-  interface, @total(interval_ns) AS duration_ns,
+  netns_inode, any_value(process) AS process, any_value(pid) AS pid, interface, @total(interval_ns) AS duration_ns,
   @total(rx_packet_count) AS rx_packet_count, @total(tx_packet_count) AS tx_packet_count, @total(rx_packet_count::HUGEINT + tx_packet_count) AS packet_count,
   @rate(rx_packet_count, interval_ns) AS rx_packet_per_s, @rate(tx_packet_count, interval_ns) AS tx_packet_per_s,
   @total(rx_bytes) AS rx_bytes, @total(tx_bytes) AS tx_bytes, @total(rx_bytes::HUGEINT + tx_bytes) AS link_bytes,
@@ -30,6 +31,6 @@ SELECT
   @total(rx_error_count::HUGEINT + tx_error_count) AS error_count, try_cast(max(rx_error_count::HUGEINT + tx_error_count) AS BIGINT) AS error_max_count,
   @total(rx_drop_count::HUGEINT + tx_drop_count) AS drop_count, try_cast(max(rx_drop_count::HUGEINT + tx_drop_count) AS BIGINT) AS drop_max_count
 FROM net_utilization
-GROUP BY interface
+GROUP BY netns_inode, interface
 HAVING sum(rx_packet_count::HUGEINT + tx_packet_count + rx_error_count + tx_error_count + rx_drop_count + tx_drop_count) > 0
-ORDER BY link_bytes DESC NULLS LAST, interface
+ORDER BY link_bytes DESC NULLS LAST, netns_inode NULLS FIRST, interface

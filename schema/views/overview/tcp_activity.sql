@@ -34,6 +34,8 @@
 -- column timeout_count [count]: retransmission timers that expired in the interval
 -- column listen_overflow_count [count]: connections refused because the accept queue was full, in the interval
 -- column listen_drop_count [count]: connection requests dropped by listening sockets, in the interval
+-- column attempt_fail_count [count]: connections that failed to open, in the interval
+-- column out_reset_count [count]: resets sent in the interval
 WITH counter AS (
   SELECT source_id, snapshot, netns_inode, ts_ns, name, value, lag(value) OVER w AS before, ts_ns - lag(ts_ns) OVER w AS interval_ns
   FROM proc_net_counter
@@ -80,7 +82,7 @@ SELECT
   established AS established_count,
   active_open AS active_open_count, passive_open AS passive_open_count, in_segment AS in_segment_count,
   out_segment AS out_segment_count, retransmit AS retransmit_count, timeout AS timeout_count, listen_overflow AS listen_overflow_count,
-  listen_drop AS listen_drop_count
+  listen_drop AS listen_drop_count, attempt_fail AS attempt_fail_count, out_reset AS out_reset_count
 FROM flat
 LEFT JOIN network_namespace AS s USING (netns_inode)
 WHERE interval_ns IS NOT NULL

@@ -3,7 +3,7 @@
 -- source: cpu_summary, scheduler_summary, memory_summary, vm_summary, pressure, disk_summary, block_summary, net_summary, tcp_summary, kernel_log
 -- caveat: a resource without a row of a kind may still be busy or have errors: the capture does not say (view_coverage names what is missing)
 -- caveat: a mean hides bursts: also look at the worst interval
--- caveat: disks and interfaces that were not used in the capture are left out, and so are network namespaces other than the recorder's in which TCP lost nothing
+-- caveat: disks and interfaces that were not used in the capture are left out, and so is what lost nothing in network namespaces other than the recorder's
 -- diff no: figures of other views, which are compared there
 -- column resource: cpu, memory, swap, disk, network
 -- column instance: which one: a CPU, a device, an interface, a network namespace other than the recorder's; NULL for all together
@@ -100,9 +100,9 @@ WITH cpu_summary_once AS MATERIALIZED (
   SELECT 40, 'network', interface, 'utilization', 'of the link', util_ratio, util_max_ratio, 'ratio', link_bytes::DOUBLE, 'bytes', 'net_summary'
   FROM net_summary_once WHERE util_ratio IS NOT NULL AND packet_count > 0
   UNION ALL
-  SELECT 41, 'network', interface, 'saturation', 'packets dropped', drop_count::DOUBLE, drop_max_count::DOUBLE,
+  SELECT 41, 'network', interface || CASE WHEN netns_inode IS NULL THEN '' ELSE ' ' || @network_place(netns_inode, process, pid) END, 'saturation', 'packets dropped', drop_count::DOUBLE, drop_max_count::DOUBLE,
     'count', packet_count::DOUBLE, 'count', 'net_summary'
-  FROM net_summary_once WHERE packet_count > 0 OR drop_count > 0
+  FROM net_summary_once WHERE netns_inode IS NULL AND packet_count > 0 OR drop_count > 0
   UNION ALL
   SELECT 42, 'network', CASE WHEN netns_inode IS NOT NULL THEN 'TCP ' || @network_place(netns_inode, process, pid) END, 'saturation', 'TCP segments sent again', retransmit_ratio, retransmit_max_ratio, 'ratio',
     retransmit_count::DOUBLE, 'count', 'tcp_summary'
@@ -112,9 +112,9 @@ WITH cpu_summary_once AS MATERIALIZED (
     listen_drop_max_count::DOUBLE, 'count', passive_open_count::DOUBLE, 'count', 'tcp_summary'
   FROM tcp_summary_once WHERE listen_drop_count > 0 OR netns_inode IS NULL AND listen_drop_count IS NOT NULL
   UNION ALL
-  SELECT 44, 'network', interface, 'errors', 'packets with an error', error_count::DOUBLE, error_max_count::DOUBLE,
+  SELECT 44, 'network', interface || CASE WHEN netns_inode IS NULL THEN '' ELSE ' ' || @network_place(netns_inode, process, pid) END, 'errors', 'packets with an error', error_count::DOUBLE, error_max_count::DOUBLE,
     'count', packet_count::DOUBLE, 'count', 'net_summary'
-  FROM net_summary_once WHERE packet_count > 0 OR error_count > 0
+  FROM net_summary_once WHERE netns_inode IS NULL AND packet_count > 0 OR error_count > 0
 )
 SELECT resource, instance, kind, metric, value, worst_value, unit, absolute_value, absolute_unit, view_name
 FROM figure

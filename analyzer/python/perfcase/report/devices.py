@@ -59,7 +59,7 @@ def free(page: Page) -> None:
 
 def sar_dev(page: Page) -> None:
     """Write the active network interfaces."""
-    rows = page.select("net_summary", order="link_bytes DESC, interface", limit=_TOP)
+    rows = page.select("net_summary", where="netns_inode IS NULL", order="link_bytes DESC, interface", limit=_TOP)
     page.check_table("sar -n DEV", "net_summary", rows, _INTERFACES, "no interface carried a packet")
 
 

@@ -75,6 +75,13 @@ pub fn sysctl(text: &str, facts: &mut Facts) {
     }
 }
 
+/// Reads `name = value` lines on the wall clock.
+pub fn clock(text: &str, facts: &mut Facts) {
+    for (name, value) in pairs(text) {
+        facts.add(format!("clock.{name}"), value, None);
+    }
+}
+
 /// Reads /proc/mounts: a fact for each folder. The last mount on a folder counts.
 pub fn mounts(text: &str, facts: &mut Facts) {
     for line in text.lines().rev() {
@@ -152,6 +159,7 @@ mod tests {
             "vda/queue/scheduler = none [mq-deadline]\nvda/size = 8\nloop0/size = 0\nloop0/ro = 0\nvda/queue/read_ahead_kb = 128\nx\n",
             &mut facts,
         );
+        clock("is_synchronized = no\nx\n", &mut facts);
         sysctl("net/ipv4/tcp_rmem = 1\t2\t3\nvm/x = \n", &mut facts);
         mounts("a / ext4 rw 0 0\nb / xfs ro 0 0\nshort\n", &mut facts);
         meminfo("MemTotal:  8 kB\nHugePages_Total: 3\n", &mut facts);
@@ -167,6 +175,7 @@ mod tests {
                 "block.vda.read_ahead=131072|bytes",
                 "block.vda.scheduler=mq-deadline|-",
                 "block.vda.size=4096|bytes",
+                "clock.is_synchronized=no|-",
                 "cpu.model=X  Y|-",
                 "cpu.model_number=167|-",
                 "host.name=n|-",

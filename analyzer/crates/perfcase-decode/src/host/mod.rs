@@ -38,6 +38,7 @@ impl Host {
     pub fn file(&mut self, name: &str, text: &str) {
         match name {
             "cpu-topology" => self.cpus.topology(text, &mut self.facts),
+            "clock" => facts::clock(text, &mut self.facts),
             "cpuinfo" => facts::cpuinfo(text, &mut self.facts),
             "block-queues" => facts::block_queues(text, &mut self.facts),
             "sysctl" => facts::sysctl(text, &mut self.facts),

@@ -1,4 +1,4 @@
-//! Files of named numbers: /proc/vmstat, buddyinfo, net/snmp, net/netstat, net/sockstat, pressure/*.
+//! Files of named numbers: /proc/vmstat, buddyinfo, net/snmp, net/netstat, net/sockstat, pressure/*, sys/**.
 
 use super::text::{lines, named, number};
 
@@ -101,6 +101,17 @@ pub fn parse_sockstat(text: &[u8]) -> Vec<Counter<'_>> {
     counters
 }
 
+/// Gives the setting that a file of /proc/sys is of, as sysctl(8) names it: fs.file-nr.
+pub fn sysctl_path(path: &str) -> Option<String> {
+    Some(path.strip_prefix("/proc/sys/")?.replace('/', "."))
+}
+
+/// Reads the numbers of a file of /proc/sys, with their places in it.
+pub fn parse_sysctl(text: &[u8]) -> Vec<(u8, i64)> {
+    let words = lines(text).flat_map(str::split_ascii_whitespace);
+    (0..16).zip(words).filter_map(|(place, word)| Some((place, word.parse().ok()?))).collect()
+}
+
 /// A line of a pressure file.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pressure<'a> {
@@ -190,5 +201,13 @@ mod tests {
             Pressure { kind: "some", averages: [Some(0.5), Some(0.255), Some(0.0)], total_ns: Some(12_000) }
         );
         assert_eq!(found[1], Pressure { kind: "full", averages: [None; 3], total_ns: Some(0) });
+    }
+
+    #[test]
+    fn sysctl() {
+        assert_eq!(sysctl_path("/proc/sys/fs/file-nr").as_deref(), Some("fs.file-nr"));
+        assert_eq!(sysctl_path("/proc/sysvipc/sem"), None);
+        assert_eq!(parse_sysctl(b"937\t0\tx\t2466190\n5"), [(0, 937), (1, 0), (3, 2_466_190), (4, 5)]);
+        assert_eq!(parse_sysctl("1 ".repeat(99).as_bytes()).len(), 16);
     }
 }

@@ -1,4 +1,4 @@
-//! Figures by CPU: /proc/interrupts, /proc/softirqs, /proc/schedstat.
+//! Figures by CPU: /proc/interrupts, /proc/softirqs, /proc/schedstat, /proc/net/softnet_stat.
 
 use super::text::{lines, number};
 
@@ -44,6 +44,39 @@ fn line<'a>(line: &'a str, cpus: &[u32]) -> Option<Line<'a>> {
         _ => return None,
     };
     Some(Line { name: name.trim(), counts, description })
+}
+
+/// A line of /proc/net/softnet_stat.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Softnet {
+    /// The CPU.
+    pub cpu: u32,
+    /// Packets that it took from its queue.
+    pub processed_count: i64,
+    /// Packets that its queue had no room for.
+    pub drop_count: i64,
+    /// How often its turn was over and packets were left.
+    pub squeeze_count: i64,
+}
+
+/// The word of a line that has the CPU's number, since Linux 5.10. Before, the lines are of the CPUs that are online, in
+/// their order.
+const SOFTNET_CPU: usize = 12;
+
+/// Reads lines of hexadecimal words, one for each CPU that is online.
+pub fn parse_softnet(text: &[u8]) -> Vec<Softnet> {
+    let line = |(place, line): (u32, &str)| {
+        let hex = |word| u32::from_str_radix(word, 16);
+        let words = line.split_ascii_whitespace().map(hex).collect::<Result<Vec<u32>, _>>().ok()?;
+        let &[processed, drop, squeeze, ..] = words.as_slice() else { return None };
+        Some(Softnet {
+            cpu: words.get(SOFTNET_CPU).copied().unwrap_or(place),
+            processed_count: processed.into(),
+            drop_count: drop.into(),
+            squeeze_count: squeeze.into(),
+        })
+    };
+    (0..).zip(lines(text)).filter_map(line).collect()
 }
 
 /// What /proc/schedstat says of a CPU.
@@ -109,5 +142,21 @@ mod tests {
         assert_eq!(parse_schedstat(text), [row(0, 83, 17, 33), row(7, 7, 8, 9)]);
         assert_eq!(parse_schedstat(b"version 14\ncpu0 0 0 0 0 0 0 83 17 33\n"), []);
         assert_eq!(parse_schedstat(b""), []);
+    }
+
+    #[test]
+    fn softnet() {
+        let line = |cpu, processed_count, drop_count, squeeze_count| Softnet {
+            cpu,
+            processed_count,
+            drop_count,
+            squeeze_count,
+        };
+        let zeros = " 00000000".repeat(9);
+        let new = format!("008e14f8 00000001 00000003{zeros} 00000000 0 0\nffffffff 2 7{zeros} 00000004 0 0\n");
+        assert_eq!(parse_softnet(new.as_bytes()), [line(0, 0x8e14f8, 1, 3), line(4, 0xffff_ffff, 2, 7)]);
+        let old = b"0000000a 00000000 00000001 00000000\n0000000b 2\nx 1 2 3\n0000000c 00000000 00000002 00000000";
+        assert_eq!(parse_softnet(old), [line(0, 10, 0, 1), line(3, 12, 0, 2)]);
+        assert_eq!(parse_softnet(b"\n100000000 0 0\n"), []);
     }
 }

@@ -1,4 +1,4 @@
-//! /proc/diskstats (Documentation/admin-guide/iostats.rst), /proc/net/dev and /sys/class/net/*/{speed,duplex}.
+//! /proc/diskstats (Documentation/admin-guide/iostats.rst), /proc/net/dev and /sys/class/net/*/{speed,duplex,device/uevent}.
 
 use super::text::{lines, named, number};
 
@@ -42,13 +42,43 @@ fn disk(line: &str) -> Option<Disk<'_>> {
     Some(Disk { major, minor, name, fields })
 }
 
-/// A line of /proc/net/dev: eight figures received, eight sent.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// A line of /proc/net/dev: eight figures received, eight sent. One that is too large for the type is `None`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Interface<'a> {
     /// Name.
-    pub name: &'a str,
-    /// bytes packets errs drop fifo frame compressed multicast, bytes packets errs drop fifo colls carrier compressed.
-    pub fields: [u64; 16],
+    pub interface: &'a str,
+    /// Received: bytes.
+    pub rx_bytes: Option<i64>,
+    /// Received: packets.
+    pub rx_packet_count: Option<i64>,
+    /// Received: packets with an error.
+    pub rx_error_count: Option<i64>,
+    /// Received: packets that were dropped.
+    pub rx_drop_count: Option<i64>,
+    /// Received: overruns of the queue.
+    pub rx_fifo_error_count: Option<i64>,
+    /// Received: framing errors.
+    pub rx_frame_error_count: Option<i64>,
+    /// Received: compressed packets.
+    pub rx_compressed_count: Option<i64>,
+    /// Received: multicast packets.
+    pub rx_multicast_count: Option<i64>,
+    /// Sent: bytes.
+    pub tx_bytes: Option<i64>,
+    /// Sent: packets.
+    pub tx_packet_count: Option<i64>,
+    /// Sent: packets with an error.
+    pub tx_error_count: Option<i64>,
+    /// Sent: packets that were dropped.
+    pub tx_drop_count: Option<i64>,
+    /// Sent: overruns of the queue.
+    pub tx_fifo_error_count: Option<i64>,
+    /// Sent: collisions.
+    pub tx_collision_count: Option<i64>,
+    /// Sent: losses of carrier.
+    pub tx_carrier_error_count: Option<i64>,
+    /// Sent: compressed packets.
+    pub tx_compressed_count: Option<i64>,
 }
 
 /// Reads /proc/net/dev: two lines of heads, then a line for each interface.
@@ -57,19 +87,34 @@ pub fn parse_net_dev(text: &[u8]) -> Vec<Interface<'_>> {
 }
 
 fn interface(line: &str) -> Option<Interface<'_>> {
-    let (name, rest) = named(line)?;
+    let (interface, rest) = named(line)?;
     let mut words = rest.split_ascii_whitespace();
-    let mut fields = [0; 16];
-    for field in &mut fields {
-        *field = number(&mut words)?;
-    }
-    Some(Interface { name, fields })
+    let mut next = || number::<u64>(&mut words).map(|value| i64::try_from(value).ok());
+    Some(Interface {
+        interface,
+        rx_bytes: next()?,
+        rx_packet_count: next()?,
+        rx_error_count: next()?,
+        rx_drop_count: next()?,
+        rx_fifo_error_count: next()?,
+        rx_frame_error_count: next()?,
+        rx_compressed_count: next()?,
+        rx_multicast_count: next()?,
+        tx_bytes: next()?,
+        tx_packet_count: next()?,
+        tx_error_count: next()?,
+        tx_drop_count: next()?,
+        tx_fifo_error_count: next()?,
+        tx_collision_count: next()?,
+        tx_carrier_error_count: next()?,
+        tx_compressed_count: next()?,
+    })
 }
 
 /// Splits `/sys/class/net/eth0/speed`.
 pub fn link_path(path: &str) -> Option<(&str, &str)> {
     let (name, file) = path.strip_prefix("/sys/class/net/")?.split_once('/')?;
-    matches!(file, "speed" | "duplex").then_some((name, file))
+    matches!(file, "speed" | "duplex" | "device/uevent").then_some((name, file))
 }
 
 /// Reads `speed` in bits/s; the file has Mbit/s, and -1 where the link is down or has no speed.
@@ -86,6 +131,11 @@ pub fn parse_duplex(text: &[u8]) -> Option<bool> {
         b"half" => Some(false),
         _ => None,
     }
+}
+
+/// Reads `device/uevent`: the driver of the link's device.
+pub fn parse_driver(text: &[u8]) -> Option<&str> {
+    lines(text).find_map(|line| line.strip_prefix("DRIVER=")).filter(|driver| !driver.is_empty())
 }
 
 #[cfg(test)]
@@ -131,15 +181,18 @@ mod tests {
         let text = b"Inter-| Receive\n face |bytes\n    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n\
                      eth0:1:99 2 3 4 5 6 7 8 9 10 11 12 13 14 15 18446744073709551615\n  cut: 1 2 3\n";
         let found = parse_net_dev(text);
-        assert_eq!(found.iter().map(|i| i.name).collect::<Vec<_>>(), ["lo", "eth0:1"]);
-        assert_eq!((found[0].fields[0], found[0].fields[15]), (1, 16));
-        assert_eq!((found[1].fields[0], found[1].fields[15]), (99, u64::MAX));
+        assert_eq!(found.iter().map(|i| i.interface).collect::<Vec<_>>(), ["lo", "eth0:1"]);
+        assert_eq!((found[0].rx_bytes, found[0].tx_bytes, found[0].tx_compressed_count), (Some(1), Some(9), Some(16)));
+        assert_eq!((found[1].rx_bytes, found[1].tx_compressed_count), (Some(99), None));
     }
 
     #[test]
     fn links() {
         assert_eq!(link_path("/sys/class/net/eth0/speed"), Some(("eth0", "speed")));
         assert_eq!(link_path("/sys/class/net/eth0/mtu"), None);
+        assert_eq!(link_path("/sys/class/net/eth0/device/uevent"), Some(("eth0", "device/uevent")));
+        assert_eq!(parse_driver(b"MODALIAS=x\nDRIVER=ixgbe\n"), Some("ixgbe"));
+        assert_eq!(parse_driver(b"DRIVER=\n"), None);
         assert_eq!(parse_speed(b"10000\n"), Some(10_000_000_000));
         for unknown in [&b"-1\n"[..], b"4294967295\n", b"0\n", b"x"] {
             assert_eq!(parse_speed(unknown), None);

@@ -6,6 +6,7 @@ pub mod counters;
 pub mod cpus;
 pub mod devices;
 pub mod fd;
+pub mod file_systems;
 pub mod function_profile;
 pub mod meminfo;
 pub mod page;

@@ -223,7 +223,7 @@ impl Snapshots {
             let message = "files of threads that ended while a snapshot was taken";
             issue(Issue::info("vanished_thread", message).count(self.vanished_count));
         }
-        let [namespaces, processes] = self.rows.networks_left_out;
+        let [(_, namespaces), (_, processes)] = self.rows.networks_left_out;
         if namespaces > 0 {
             let message =
                 "network namespaces of recorded processes whose counters were not read: there were too many at once";
@@ -235,6 +235,19 @@ impl Snapshots {
                 "processes whose network namespace the recorder was not allowed to see: its counters were not read";
             issue(Issue::info("networks_left_out", message).count(processes.unsigned_abs()));
         }
+        let [(_, foreign), (_, surplus), (_, silent)] = self.rows.file_systems_left_out;
+        let mut left_out = |count: i64, why: &str| {
+            if count > 0 {
+                let message = format!("file systems of which it is not known how full they are: {why}");
+                issue(Issue::info("file_systems_left_out", message).count(count.unsigned_abs()));
+            }
+        };
+        left_out(
+            foreign,
+            "they are not on a device of this host (a network, FUSE), or below such a one, and were not asked",
+        );
+        left_out(surplus, "there were too many");
+        left_out(silent, "they did not answer in a second, or refused to");
         if self.rows.unknown_stat_lines > 0 {
             let message = "lines of /proc/stat that this version does not know";
             issue(Issue::info("unknown_line", message).count(self.rows.unknown_stat_lines));

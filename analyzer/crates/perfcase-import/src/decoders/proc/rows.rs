@@ -28,6 +28,9 @@ pub enum Outcome {
     Other,
 }
 
+/// What a snapshot does not have, by the names that the recorder gives it, and the most of it in a snapshot.
+pub type LeftOut<const N: usize> = [(&'static str, i64); N];
+
 /// Makes rows of snapshots. The files of a thread come one after the other; its row is pushed when the files of another
 /// thread begin.
 pub struct Rows {
@@ -46,7 +49,9 @@ pub struct Rows {
     /// Names of /proc/meminfo without a column.
     pub unknown_memory: Vec<String>,
     /// The most network namespaces whose counters were not read, and the most processes whose namespace is not known.
-    pub networks_left_out: [i64; 2],
+    pub networks_left_out: LeftOut<2>,
+    /// The most file systems that were not asked: of a network or a program, too many of them, and those that gave no answer.
+    pub file_systems_left_out: LeftOut<3>,
 }
 
 /// The last content of a thread's files. The sampler leaves them out while schedstat stays the same.
@@ -86,7 +91,8 @@ impl Rows {
             starts: HashMap::new(),
             unknown_stat_lines: 0,
             unknown_memory: Vec::new(),
-            networks_left_out: [0; 2],
+            networks_left_out: [("namespace_count", 0), ("process_count", 0)],
+            file_systems_left_out: [("foreign_count", 0), ("surplus_count", 0), ("silent_count", 0)],
         }
     }
 
@@ -123,7 +129,8 @@ impl Rows {
             "/proc/stat" => self.stat(session, ts_ns, bytes),
             "/proc/loadavg" => self.load(session, ts_ns, bytes),
             "/proc/meminfo" => self.memory(session, ts_ns, bytes),
-            "/perfcase/netns/left_out" => self.left_out(bytes),
+            "/perfcase/netns/left_out" => left_out(&mut self.networks_left_out, bytes),
+            "/perfcase/file_systems/left_out" => left_out(&mut self.file_systems_left_out, bytes),
             _ => {
                 let is_read = match parse_socket_path(path) {
                     Some((netns_inode, "sockets")) => {
@@ -139,19 +146,6 @@ impl Rows {
             }
         };
         if is_read { Outcome::Read } else { Outcome::Damaged }
-    }
-
-    fn left_out(&mut self, bytes: &[u8]) -> bool {
-        let counts = counters::parse_vmstat(bytes);
-        for count in &counts {
-            let most = match count.name {
-                "namespace_count" => &mut self.networks_left_out[0],
-                "process_count" => &mut self.networks_left_out[1],
-                _ => continue,
-            };
-            *most = count.value.max(*most);
-        }
-        !counts.is_empty()
     }
 
     fn ns(&self, ticks: Option<u64>) -> Option<i64> {
@@ -397,6 +391,15 @@ impl Rows {
         });
         session.row_added();
     }
+}
+
+/// Reads a list of what was left out of a snapshot.
+fn left_out(most: &mut [(&str, i64)], bytes: &[u8]) -> bool {
+    let counts = counters::parse_vmstat(bytes);
+    for (name, value) in most {
+        *value = counts.iter().filter(|count| count.name == *name).map(|count| count.value).fold(*value, i64::max);
+    }
+    !counts.is_empty()
 }
 
 /// Gives the key of the thread of this `stat`. It is a new thread if the kernel used the id again, even without an

@@ -7,8 +7,8 @@ use perfcase_decode::proc::{cgroups, counters, cpus, devices, function_profile};
 use super::rows::signed;
 use crate::session::Session;
 use crate::tables::{
-    FunctionHitRow, ProcCgroupStatRow, ProcDiskRow, ProcInterruptRow, ProcNetDevRow, ProcNetLinkRow, ProcPressureRow,
-    ProcSoftirqRow,
+    FunctionHitRow, ProcCgroupStatRow, ProcDiskRow, ProcInterruptRow, ProcNetLinkRow, ProcPressureRow, ProcSoftirqRow,
+    ProcSysctlRow,
 };
 
 // Files that a function of perfcase-decode turns into the rows of a table: the TOML file of the table names it.
@@ -25,31 +25,46 @@ pub struct At {
     pub source_id: u16,
 }
 
-/// Network links. Speed and duplex are separate files, and a row has both.
+/// Network links. Speed, duplex and driver are separate files, and a row has all of them.
 #[derive(Debug, Default)]
 pub struct Links {
-    found: BTreeMap<String, (i64, Option<i64>, Option<bool>)>,
+    found: BTreeMap<String, Link>,
+}
+
+#[derive(Debug, Default)]
+struct Link {
+    ts_ns: i64,
+    speed_bits_per_s: Option<i64>,
+    is_full_duplex: Option<bool>,
+    driver: Option<String>,
 }
 
 impl Links {
     /// Reads a file of /sys/class/net.
     fn file(&mut self, at: At, name: &str, file: &str, bytes: &[u8]) {
-        let link = self.found.entry(name.to_string()).or_insert((at.ts_ns, None, None));
+        let link = self.found.entry(name.to_string()).or_insert(Link { ts_ns: at.ts_ns, ..Link::default() });
         match file {
-            "speed" => link.1 = devices::parse_speed(bytes),
-            _ => link.2 = devices::parse_duplex(bytes),
+            "speed" => link.speed_bits_per_s = devices::parse_speed(bytes),
+            "duplex" => link.is_full_duplex = devices::parse_duplex(bytes),
+            _ => link.driver = devices::parse_driver(bytes).map(str::to_string),
         }
     }
 
     /// Pushes the rows at the end of a snapshot.
     pub fn push(&mut self, session: &mut Session, snapshot: u32, source_id: u16) {
-        for (interface, (ts_ns, speed_bits_per_s, is_full_duplex)) in std::mem::take(&mut self.found) {
-            if speed_bits_per_s.is_none() && is_full_duplex.is_none() {
+        for (interface, link) in std::mem::take(&mut self.found) {
+            if link.speed_bits_per_s.is_none() && link.is_full_duplex.is_none() {
                 continue;
             }
-            let interface = interface.as_bytes();
-            let row = ProcNetLinkRow { ts_ns, snapshot, source_id, interface, speed_bits_per_s, is_full_duplex };
-            session.sink.tables.proc_net_link.push(row);
+            session.sink.tables.proc_net_link.push(ProcNetLinkRow {
+                ts_ns: link.ts_ns,
+                snapshot,
+                source_id,
+                interface: interface.as_bytes(),
+                speed_bits_per_s: link.speed_bits_per_s,
+                is_full_duplex: link.is_full_duplex,
+                driver: link.driver.as_deref().map(str::as_bytes),
+            });
             session.row_added();
         }
     }
@@ -62,7 +77,6 @@ pub fn file(session: &mut Session, links: &mut Links, at: At, path: &str, bytes:
             // The file of a host without a disk is empty.
             disks(session, at, bytes) + usize::from(bytes.is_empty())
         }
-        "/proc/net/dev" => net_dev(session, at, bytes),
         "/proc/interrupts" => interrupts(session, at, bytes),
         "/proc/softirqs" => softirqs(session, at, bytes),
         _ => {
@@ -70,6 +84,8 @@ pub fn file(session: &mut Session, links: &mut Links, at: At, path: &str, bytes:
                 count
             } else if let Some(resource) = counters::pressure_path(path) {
                 pressure(session, at, resource, bytes)
+            } else if let Some(name) = counters::sysctl_path(path) {
+                settings(session, at, &name, bytes)
             } else if let Some((name, file)) = devices::link_path(path) {
                 links.file(at, name, file, bytes);
                 1
@@ -146,34 +162,6 @@ fn disks(session: &mut Session, at: At, bytes: &[u8]) -> usize {
     })
 }
 
-fn net_dev(session: &mut Session, at: At, bytes: &[u8]) -> usize {
-    each(session, devices::parse_net_dev(bytes), |session, interface| {
-        let f = interface.fields.map(|field| signed(Some(field)));
-        session.sink.tables.proc_net_dev.push(ProcNetDevRow {
-            ts_ns: at.ts_ns,
-            snapshot: at.snapshot,
-            source_id: at.source_id,
-            interface: interface.name.as_bytes(),
-            rx_bytes: f[0],
-            rx_packet_count: f[1],
-            rx_error_count: f[2],
-            rx_drop_count: f[3],
-            rx_fifo_error_count: f[4],
-            rx_frame_error_count: f[5],
-            rx_compressed_count: f[6],
-            rx_multicast_count: f[7],
-            tx_bytes: f[8],
-            tx_packet_count: f[9],
-            tx_error_count: f[10],
-            tx_drop_count: f[11],
-            tx_fifo_error_count: f[12],
-            tx_collision_count: f[13],
-            tx_carrier_error_count: f[14],
-            tx_compressed_count: f[15],
-        });
-    })
-}
-
 fn pressure(session: &mut Session, at: At, resource: &str, bytes: &[u8]) -> usize {
     each(session, counters::parse_pressure(bytes), |session, pressure| {
         let [avg10_ratio, avg60_ratio, avg300_ratio] = pressure.averages;
@@ -188,6 +176,14 @@ fn pressure(session: &mut Session, at: At, resource: &str, bytes: &[u8]) -> usiz
             avg300_ratio,
             total_ns: pressure.total_ns,
         });
+    })
+}
+
+fn settings(session: &mut Session, at: At, name: &str, bytes: &[u8]) -> usize {
+    let At { ts_ns, snapshot, source_id } = at;
+    each(session, counters::parse_sysctl(bytes), |session, (place, value)| {
+        let name = name.as_bytes();
+        session.sink.tables.proc_sysctl.push(ProcSysctlRow { ts_ns, snapshot, source_id, name, place, value });
     })
 }
 

@@ -149,12 +149,14 @@ fn counters_of_network_namespaces() {
         file(1650, "/perfcase/netns/unknown/snmp", "Tcp: A\nTcp: 6\n"),
         file(1660, "/perfcase/netns/18446744073709551616/snmp", "Tcp: A\nTcp: 7\n"),
         file(1670, "/perfcase/netns/77/../snmp", "Tcp: A\nTcp: 8\n"),
-        file(1680, "/perfcase/netns/77/dev", "eth0: 1\n"),
+        file(1680, "/perfcase/netns/77/arp", "eth0: 1\n"),
+        file(1685, "/perfcase/netns/77/dev", "h\nh\n eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"),
         file(1690, "/perfcase/netns/left_out", "namespace_count 136\nprocess_count 2\nother 7\n"),
-        "Z 2000 0 10 0\n".to_string(),
+        "Z 2000 0 11 0\n".to_string(),
     ];
     let (mut session, issues) = import(&stream.concat());
     let tables = &mut session.sink.tables;
+    assert_eq!(rows(&mut tables.proc_net_dev, "ts_ns netns_inode interface tx_bytes"), ["685 77 eth0 9"]);
     let found = rows(&mut tables.proc_net_counter, "ts_ns netns_inode protocol name value");
     let namespaces = ["600 - Tcp A 1", "610 77 Tcp A 2", "620 77 TcpExt B 3", "640 18446744073709551615 Tcp A 5"];
     assert_eq!(found, namespaces);
@@ -235,10 +237,16 @@ fn files_about_the_host_become_rows() {
         ("/proc/net/dev", net),
         ("/sys/class/net/eth0/duplex", "full\n"),
         ("/sys/class/net/eth0/speed", "100\n"),
+        ("/sys/class/net/eth0/device/uevent", "DRIVER=ixgbe\n"),
+        ("/sys/class/net/eth1/device/uevent", "DRIVER=ixgbe\n"),
         ("/sys/class/net/lo/speed", "-1\n"),
         ("/proc/net/snmp", "Tcp: A\nTcp: -1\n"),
         ("/proc/net/netstat", "IpExt: B\nIpExt: 2\n"),
         ("/proc/net/sockstat", "TCP: mem 3\n"),
+        ("/proc/net/softnet_stat", "0000000a 00000001 00000002 00000000\n"),
+        ("/proc/sys/fs/file-nr", "937\t0\t2466190\n"),
+        ("/perfcase/file_systems", "ext4 rw 4096 10 4 3 50 20 /dev/sda1 /mnt/a\\040b\n"),
+        ("/perfcase/file_systems/left_out", "foreign_count 2\nsurplus_count 0\nsilent_count 1\n"),
         ("/proc/pressure/io", "full avg10=1.00 avg60=2.00 avg300=4.00 total=5\n"),
         ("/proc/interrupts", "  CPU0 CPU1\n  9: 0 7 PCI  x\nERR: 1\n"),
         ("/proc/softirqs", "  CPU0 CPU1\n  RCU: 6 0\n"),
@@ -250,7 +258,7 @@ fn files_about_the_host_become_rows() {
         ),
     ];
     let stream: String = files.iter().map(|(path, text)| file(1_600, path, text)).collect();
-    let stream = format!("S 1500 9 4\n{stream}Z 2000 4 14 0\n");
+    let stream = format!("S 1500 9 4\n{stream}Z 2000 4 20 0\n");
     let (mut session, issues) = import(&stream);
     let tables = &mut session.sink.tables;
     let columns = "ts_ns snapshot device major minor read_count read_bytes write_ns in_flight_count io_ns flush_ns";
@@ -259,7 +267,8 @@ fn files_about_the_host_become_rows() {
         rows(&mut tables.proc_net_dev, "interface rx_bytes rx_multicast_count tx_compressed_count"),
         ["eth0 1 8 16"]
     );
-    assert_eq!(rows(&mut tables.proc_net_link, "interface speed_bits_per_s is_full_duplex"), ["eth0 100000000 true"]);
+    let found = rows(&mut tables.proc_net_link, "interface speed_bits_per_s is_full_duplex driver");
+    assert_eq!(found, ["eth0 100000000 true ixgbe"]);
     assert_eq!(rows(&mut tables.proc_net_counter, "protocol name value"), ["Tcp A -1", "IpExt B 2"]);
     assert_eq!(rows(&mut tables.proc_sockstat, "protocol name value"), ["TCP mem 3"]);
     let columns = "resource kind avg10_ratio avg60_ratio avg300_ratio total_ns";
@@ -269,7 +278,12 @@ fn files_about_the_host_become_rows() {
     assert_eq!(rows(&mut tables.proc_cpu_sched, "cpu run_ns run_queue_ns timeslice_count"), ["1 1 2 3"]);
     assert_eq!(rows(&mut tables.proc_cgroup_stat, "cgroup name value"), ["/a memory.max -"]);
     assert_eq!(rows(&mut tables.function_hit, "snapshot cpu function hit_count total_ns"), ["4 1 f 7 1250"]);
-    assert_eq!(issues, [""; 0]);
+    assert_eq!(rows(&mut tables.proc_softnet, "cpu processed_count drop_count squeeze_count"), ["0 10 1 2"]);
+    let found = rows(&mut tables.proc_sysctl, "name place value");
+    assert_eq!(found, ["fs.file-nr 0 937", "fs.file-nr 1 0", "fs.file-nr 2 2466190"]);
+    let columns = "mount_point file_system is_read_only total_bytes available_bytes free_inode_count";
+    assert_eq!(rows(&mut tables.proc_file_system, columns), ["/mnt/a b ext4 false 40960 12288 20"]);
+    assert_eq!(issues, ["file_systems_left_out"; 2]);
 }
 
 #[test]
