@@ -123,7 +123,7 @@ def record(play: Play, path: Path, kind: str, output: Path) -> None:
 def answer(*words: str | Path) -> str:
     """What perfcase prints."""
     done = subprocess.run([PERFCASE, *words], capture_output=True, text=True, timeout=300, check=False)
-    if done.returncode not in (0, 8):
+    if done.returncode:
         raise RuntimeError(f"perfcase {words[0]}: {done.stderr[-600:]}")
     return done.stdout.replace(str(ROOT), "")  # as the scene's own programs see their files
 
@@ -141,19 +141,14 @@ def blame(capture: Path) -> list[str]:
 
 
 def compared(healthy: Path, bad: Path) -> list[str]:
-    """What is new among the findings, with which a comparison begins, then its sentences about waits."""
-    lines = answer("diff", healthy, bad).splitlines()
-    parts: dict[str, list[str]] = {}
-    part = ""
-    for line in lines:
-        if line and not line.startswith(" "):
-            part = line
-        elif line.strip():
-            parts.setdefault(part, []).append(line.strip())
-    new = [
-        " ".join(pair) for pair in zip(parts.get("Findings", [])[::2], parts.get("Findings", [])[1::2], strict=False)
+    """What a comparison begins with: the findings that are new or changed, as ``findings`` has them, then its sentences about waits."""
+    told = json.loads(answer("diff", healthy, bad, "--format", "json"))
+    changed = [each for each in told["findings"] if each["state"] in ("new in B", "changed")]
+    lines = [
+        f"{each['b']['severity']} {each['finding']} | {each['title']} | {each['b']['subject']}: {each['b']['message']}"
+        for each in changed
     ]
-    return [line for line in new if line.startswith(("new", "worse"))] + parts.get("In short", [])
+    return lines + told["in_short"]
 
 
 def rank(lines: list[str], words: str) -> int | None:

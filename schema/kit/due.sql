@@ -4,7 +4,8 @@ CASE $cause
   WHEN 'running' THEN coalesce($on_whom, 'an unknown thread') || ', which ran'
   WHEN 'cpu_taken' THEN format('a CPU that {} had', coalesce($on_whom, 'an unknown thread'))
   WHEN 'cpu_idle' THEN format('an idle CPU: the wake-up of {}, a quota or a mask', coalesce($on_whom, 'an unknown thread'))
-  WHEN 'disk' THEN coalesce($on_what, 'a block device')
+  -- Without a request that ended then, only the file is known.
+  WHEN 'disk' THEN CASE WHEN starts_with($on_what, '/') THEN 'the block device of ' || $on_what WHEN $on_what <> 'file' THEN $on_what ELSE 'a block device' END
   WHEN 'network' THEN 'data from ' || coalesce($on_what, 'another end')
   -- What looks like a sleep (Thread.sleep of Java is one) and what did not come in time are the same there.
   WHEN 'timeout' THEN CASE WHEN $on_what IS NULL AND starts_with($in_call, 'futex') THEN 'a timed wait that nobody ended' ELSE coalesce($on_what, 'nothing that came') || ', in vain' END

@@ -50,14 +50,14 @@ def test_of_a_capture_and_itself_nothing_changed(studies: Studies) -> None:
 
 
 def test_states_and_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    def one(severity: str, score: float) -> tuple[str, WorstFinding]:
-        return "it is slow", WorstFinding(severity, "the host", "so much", score, 1)
+    def one(severity: str, *scores: float, subject: str = "the host (7)") -> tuple[str, list[WorstFinding]]:
+        return "it is slow", [WorstFinding(severity, subject, "so much", score, 1) for score in scores]
 
     a = {"gone": one("note", 0.1), "worse": one("warning", 0.3), "more": one("note", 0.30), "same": one("note", 0.30)}
     b = {
         "worse": one("critical", 0.3),
         "more": one("note", 0.41),
-        "same": one("note", 0.39),
+        "same": one("note", 0.39, subject="the host (9)"),
         "new": one("warning", 0.2),
     }
     monkeypatch.setattr(fired, "on_both", lambda *_: ((a, set(a)), (b, {*b, "gone"})))
@@ -71,3 +71,28 @@ def test_states_and_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
         "changed: note: it is slow",
         "gone in B: note: it is slow",
     ]
+
+
+def test_a_rule_that_fired_on_both_sides_changes_with_its_cost_and_its_subject(monkeypatch: pytest.MonkeyPatch) -> None:
+    def of(*findings: tuple[str, str, float]) -> dict[str, tuple[str, list[WorstFinding]]]:
+        return {
+            "slow": ("it is slow", [WorstFinding(severity, *rest, score, 1) for severity, *rest, score in findings])
+        }
+
+    def state(
+        a: list[tuple[str, str, str, float]], b: list[tuple[str, str, str, float]]
+    ) -> tuple[str, WorstFinding | None]:
+        monkeypatch.setattr(fired, "on_both", lambda *_: ((of(*a), {"slow"}), (of(*b), {"slow"})))
+        (change,) = changes(None, None)  # type: ignore[arg-type]
+        return change.state, change.b
+
+    shop = ("warning", "shop (7)", "so much", 0.002)
+    assert state([shop], [("warning", "shop (9)", "more", 0.0199)])[0] == "in both"
+    assert state([shop], [("warning", "shop (9)", "more", 0.02)])[0] == "changed", "ten times as much"
+    assert state([("warning", "shop (7)", "little", 0.0001)], [("warning", "shop (9)", "more", 0.0099)])[0] == "in both"
+    other = ("warning", "till (8)", "as much", 0.001)
+    found, shown = state([shop], [shop, other])
+    assert (found, shown and shown.subject) == ("changed", "till (8)")
+    assert state([shop, ("warning", "till (5)", "as much", 0.001)], [shop, other])[0] == "in both"
+    assert state([shop], [shop, ("note", "till (8)", "as much", 0.0999)])[0] == "in both"
+    assert state([shop], [shop, ("note", "till (8)", "as much", 0.1)])[0] == "changed"

@@ -23,24 +23,24 @@ WITH poll AS (
   FROM (VALUES ('poll'), ('ppoll'), ('ppoll_time64'), ('select'), ('_newselect'), ('pselect6'), ('pselect6_time64'),
     ('epoll_wait'), ('epoll_pwait'), ('epoll_pwait2')) AS poll (name)
 ), polled AS (
-  -- What a thread does next is asked only of threads that poll.
-  SELECT utid, name_id, duration_ns, name, fd, descriptor_id, ret, lead(name) OVER calls AS next_name, lead(fd) OVER calls AS next_fd,
-    lead(descriptor_id) OVER calls AS next_descriptor_id
-  FROM syscall
-  WHERE pairing <> 'exit_only' AND utid IN (SELECT utid FROM syscall WHERE name IN (FROM poll))
-  WINDOW calls AS (PARTITION BY utid ORDER BY ts_ns, exit_ts_ns)
-  QUALIFY name IN (FROM poll)
-), waiting AS (
-  SELECT utid, name_id, duration_ns, name,
-    CASE WHEN is_through THEN next_fd ELSE fd END AS fd,
-    CASE WHEN is_through THEN next_descriptor_id ELSE descriptor_id END AS descriptor_id,
-    CASE WHEN is_through THEN 'next_call' WHEN fd IS NOT NULL THEN 'descriptor' ELSE 'none' END AS attributed_by
+  -- What a thread does next is asked only of threads whose polls found a descriptor ready, and with few columns: a thread may make millions of calls.
+  SELECT utid, ts_ns, exit_ts_ns, lead(used_fd) OVER calls AS next_fd, lead(descriptor_id) OVER calls AS next_descriptor_id
   FROM (
-    SELECT *, ret > 0 AND next_fd IS NOT NULL
-      AND next_name NOT IN ('close', 'epoll_ctl', 'epoll_wait', 'epoll_pwait', 'epoll_pwait2', 'fcntl', 'ioctl') AS is_through
-    FROM polled
-    WHERE duration_ns IS NOT NULL
+    SELECT utid, ts_ns, exit_ts_ns, name IN (FROM poll) AND ret > 0 AS is_ready, descriptor_id,
+      CASE WHEN name NOT IN ('close', 'epoll_ctl', 'epoll_wait', 'epoll_pwait', 'epoll_pwait2', 'fcntl', 'ioctl') THEN fd END AS used_fd
+    FROM syscall
+    WHERE pairing <> 'exit_only' AND utid IN (SELECT utid FROM syscall WHERE name IN (FROM poll) AND ret > 0)
   )
+  WINDOW calls AS (PARTITION BY utid ORDER BY ts_ns, exit_ts_ns)
+  QUALIFY is_ready
+), waiting AS (
+  SELECT s.utid, s.name_id, s.duration_ns, s.name,
+    coalesce(p.next_fd, s.fd) AS fd,
+    CASE WHEN p.next_fd IS NULL THEN s.descriptor_id ELSE p.next_descriptor_id END AS descriptor_id,
+    CASE WHEN p.next_fd IS NOT NULL THEN 'next_call' WHEN s.fd IS NOT NULL THEN 'descriptor' ELSE 'none' END AS attributed_by
+  FROM syscall AS s
+  LEFT JOIN polled AS p ON p.utid = s.utid AND p.ts_ns = s.ts_ns AND p.exit_ts_ns = s.exit_ts_ns AND s.ret > 0
+  WHERE s.name IN (FROM poll) AND s.pairing <> 'exit_only' AND s.duration_ns IS NOT NULL
   UNION ALL
   SELECT utid, name_id, duration_ns, name, fd, descriptor_id, CASE WHEN fd IS NOT NULL THEN 'descriptor' ELSE 'none' END
   FROM syscall

@@ -16,6 +16,7 @@ from perfcase.catalogue.declared import Measure
 from perfcase.catalogue.schema import quote
 from perfcase.catalogue.view import View
 from perfcase.catalogue.views import load_views, with_dependencies
+from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
 Key = tuple[str | None, ...]
@@ -66,20 +67,32 @@ def collect(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
 
 
 @sql_errors()
-def collect_all(connection: duckdb.DuckDBPyConnection, views: Sequence[View]) -> dict[str, Collected]:
-    """Return the same of several views, by their names. What several of them are made from is worked out once."""
+def collect_all(
+    connection: duckdb.DuckDBPyConnection, views: Sequence[View], too_large: dict[str, str] | None = None
+) -> dict[str, Collected]:
+    """Return the same of several views, by their names. What several of them are made from is worked out once. A view that takes more
+    memory or disk than there is goes into ``too_large``, with the reason, if that is given.
+
+    Raises:
+        PerfcaseError: a view cannot be worked out.
+    """
     kept = kept_of(connection, [view.name for view in views])
     known = {view.name: read_kept(kept.recall(view.name)) for view in views} if kept else {}
     new = [view for view in views if not known.get(view.name)]
     if len(new) > 1:
         recall_views(connection, with_dependencies(load_views(), [view.name for view in new]))
         share(connection, asked(new))
-    made = {
-        view.name: replace(figures(connection, view), recorded_ns=recorded_ns(connection, view.name)) for view in new
-    }
+    made = {}
+    for view in new:
+        try:
+            made[view.name] = replace(figures(connection, view), recorded_ns=recorded_ns(connection, view.name))
+        except PerfcaseError as error:
+            if too_large is None or error.kind != "environment":
+                raise
+            too_large[view.name] = str(error)
     if kept:
         kept.remember_all({name: to_keep(collected) for name, collected in made.items()})
-    return {view.name: made.get(view.name) or known[view.name] for view in views}
+    return {**{name: collected for name, collected in known.items() if collected}, **made}
 
 
 def asked(views: Iterable[View]) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from perfcase.case.kept import have_findings
@@ -17,19 +18,26 @@ from perfcase.text import safe
 
 SCORE_CHANGE_MIN = 0.1
 """From which on another score is a change: scores are shares of the workload's time or calls."""
+GROWTH_MIN, GROWN_SCORE_MIN = 10.0, 0.01
+"""So many times the score is a change, too, from so much of the workload's time or calls on."""
 STATES = ("new in B", "changed", "gone in B", "in both")
 """The order of output."""
 
+OF_RULE_MAX = 200
+"""The findings of a rule that are looked at, the worst first."""
+
+_ORDER = f"list_position({list(SEVERITIES)}, severity), score DESC, subject, message"
 _FIRED = (
     "SELECT finding, title, severity, subject, message, score, count(*) OVER (PARTITION BY finding) FROM finding"
-    f" QUALIFY row_number() OVER (PARTITION BY finding ORDER BY list_position({list(SEVERITIES)}, severity),"
-    " score DESC, subject, message) = 1"
+    f" QUALIFY row_number() OVER (PARTITION BY finding ORDER BY {_ORDER}) <= {OF_RULE_MAX} ORDER BY finding, {_ORDER}"
 )
+_ID = re.compile(r" \([0-9]+\)")
+"""The id of a thread or process in a subject: another one in each capture."""
 
 
 @dataclass(frozen=True)
 class WorstFinding:
-    """The most severe finding of a rule on one side."""
+    """The most severe finding of a rule on one side, or the most severe of B about something of which the rule says nothing in A."""
 
     severity: str
     subject: str
@@ -52,7 +60,8 @@ class Change:
     """Whether the side on which it did not fire could be judged: else it may hold there, too."""
 
 
-FiredBySide = tuple[dict[str, tuple[str, WorstFinding]], set[str]]
+FiredBySide = tuple[dict[str, tuple[str, Sequence[WorstFinding]]], set[str]]
+"""By rule: its title and its findings, the worst first; and which rules were judged."""
 
 
 def changes(a: Side, b: Side) -> list[Change]:
@@ -60,21 +69,34 @@ def changes(a: Side, b: Side) -> list[Change]:
     (old, judged_a), (new, judged_b) = on_both(a, b, _fired)
     found = []
     for name in {**new, **old}:
-        (title, was), (_, now) = (side.get(name) or (None, None) for side in (old, new))
+        title = (old.get(name) or new[name])[0]
+        before, after = (side[name][1] if name in side else () for side in (old, new))
+        state, was, now = _compared(before, after)
         found.append(
             Change(
-                name, title or new[name][0], _state(was, now), was, now,
+                name, title, state, was, now,
                 (was is not None or name in judged_a) and (now is not None or name in judged_b),
             )
         )  # fmt: skip
     return sorted(found, key=_order)
 
 
-def _state(was: WorstFinding | None, now: WorstFinding | None) -> str:
-    if was is None or now is None:
-        return "new in B" if was is None else "gone in B"
-    is_changed = was.severity != now.severity or abs((was.score or 0) - (now.score or 0)) >= SCORE_CHANGE_MIN
-    return "changed" if is_changed else "in both"
+def _compared(
+    before: Sequence[WorstFinding], after: Sequence[WorstFinding]
+) -> tuple[str, WorstFinding | None, WorstFinding | None]:
+    """Return the state of a rule, and the findings of both sides that show it."""
+    if not before or not after:
+        return ("gone in B", before[0], None) if before else ("new in B", None, after[0])
+    was, now = before[0], after[0]
+    scores = was.score or 0, now.score or 0
+    has_grown = scores[1] >= max(GROWTH_MIN * scores[0], GROWN_SCORE_MIN)
+    if was.severity != now.severity or abs(scores[0] - scores[1]) >= SCORE_CHANGE_MIN or has_grown:
+        return "changed", was, now
+    known = {_ID.sub("", each.subject) for each in before}
+    others = [each for each in after if _ID.sub("", each.subject) not in known]
+    # A note about something else, of which there may be many, is none that leads.
+    other = next((each for each in others if each.severity != "note" or (each.score or 0) >= SCORE_CHANGE_MIN), None)
+    return ("changed", was, other) if other else ("in both", was, now)
 
 
 def _order(each: Change) -> tuple:
@@ -89,7 +111,10 @@ def _fired(side: Side) -> FiredBySide:
     have_findings(side.connection, asked(view for view in load_views().values() if view.diff))
     rows = side.connection.execute(_FIRED).fetchall()
     judged = side.connection.execute("SELECT finding FROM finding_coverage WHERE is_judged").fetchall()
-    return {name: (title, WorstFinding(*fired)) for name, title, *fired in rows}, {name for (name,) in judged}
+    by_rule: dict[str, tuple[str, list[WorstFinding]]] = {}
+    for name, title, *one in rows:
+        by_rule.setdefault(name, (title, []))[1].append(WorstFinding(*one))
+    return dict(by_rule), {name for (name,) in judged}
 
 
 def sentences(found: Iterable[Change]) -> Iterator[str]:

@@ -32,6 +32,8 @@ CAUSES = 3
 """Sentences about causes above them."""
 LEAST_NS_PER_S = 10_000_000
 """A cause is worth a sentence from a hundredth of a thread's time on."""
+UNNAMED = ("interrupt", "not_followed", "not_recorded")
+"""Causes of waits that name nothing."""
 SETTINGS = 8
 NOT_COMPARED = 5
 KEY_LENGTH = 60
@@ -244,9 +246,10 @@ def _in_short(lines: Sequence[Ranked]) -> list[str]:
     """Say what threads wait for that they did not wait for, or wait for no more."""
     found = [each.difference for each in lines if each.difference.view == "blame_by_comm"]
     found = [each for each in found if each.per == "s" and abs(each.difference) >= LEAST_NS_PER_S]
-    # What came to a stop leaves the others with less to do: they wait less for it.
-    found.sort(key=lambda each: each.difference < 0)
-    return [_sentence(each, dict(zip(each.keys, each.key, strict=True))) for each in found[:CAUSES]]
+    keyed = [(each, dict(zip(each.keys, each.key, strict=True))) for each in found]
+    # What came to a stop leaves the others with less to do: they wait less for it. What has no known cause says least.
+    keyed.sort(key=lambda each: (each[0].difference < 0, each[1]["cause"] in UNNAMED))
+    return [_sentence(*each) for each in keyed[:CAUSES]]
 
 
 def _sentence(wait: Difference, key: Mapping[str, str | None]) -> str:
@@ -322,14 +325,17 @@ def _differing_conditions(found: Iterable[Condition]) -> list[str]:
 def _missing(a: Side, b: Side, lacking: Sequence[NotCompared]) -> list[str]:
     """Return what one side lacks, each reason once, and the views that neither has."""
     reasons: dict[tuple[str, str], list[str]] = {}
+    lines = []
     for each in lacking:
-        if each.lacks != "both":
+        if each.why:
+            lines.append(f"{each.view}: it cannot be worked out in {each.lacks}: {each.why}")
+        elif each.lacks != "both":
             side = a if each.lacks == "A" else b
             reasons.setdefault((each.lacks, why_empty(side.connection, each.view) or "not recorded"), []).append(
                 each.view
             )
-    lines = [f"{', '.join(views)}: {side} has none: {reason}" for (side, reason), views in reasons.items()]
-    neither = [each.view for each in lacking if each.lacks == "both"]
+    lines += [f"{', '.join(views)}: {side} has none: {reason}" for (side, reason), views in reasons.items()]
+    neither = [each.view for each in lacking if each.lacks == "both" and not each.why]
     if neither:
         shown = ", ".join(neither[:NOT_COMPARED]) + (
             f" and {len(neither) - NOT_COMPARED} more" if len(neither) > NOT_COMPARED else ""

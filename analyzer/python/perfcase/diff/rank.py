@@ -23,6 +23,7 @@ from perfcase.catalogue.views import load_views, with_dependencies
 from perfcase.diff.collect import Collected, Figure, Key, collect_all, figures, read_kept, reads, to_keep
 from perfcase.diff.compare import Difference, Side, differences
 from perfcase.diff.sides import SIDES, fed_views, on_both
+from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
 SIGMAS = 3.0
@@ -70,6 +71,8 @@ class NotCompared:
     view: str
     lacks: str
     """A, B or both."""
+    why: str = ""
+    """Why it cannot be worked out there; empty where it has no rows."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,17 @@ def rank(a: Side, b: Side, names: Iterable[str] | None = None) -> Ranking:
         if name not in both
     ]
     found: dict[str, list[Difference]] = {}
-    of_a, of_b = on_both(a, b, lambda side: collect_all(side.connection, [views[name] for name in both]))
+    too_large: dict[int, dict[str, str]] = {id(a): {}, id(b): {}}
+    # For a single view the error itself says more.
+    of_a, of_b = on_both(
+        a,
+        b,
+        lambda side: collect_all(
+            side.connection, [views[name] for name in both], too_large[id(side)] if names is None else None
+        ),
+    )
+    lacking += _too_large(too_large[id(a)], too_large[id(b)])
+    both = [name for name in both if name in of_a and name in of_b]
     collected = {name: (of_a[name], of_b[name]) for name in both}
     for name in list(both):
         empty = [side for side, of_side in zip("AB", collected[name], strict=True) if not of_side.rows]
@@ -129,6 +142,13 @@ def ranked(
         lacking,
         compared,
     )
+
+
+def _too_large(a: Mapping[str, str], b: Mapping[str, str]) -> list[NotCompared]:
+    return [
+        NotCompared(name, "both" if name in a and name in b else "A" if name in a else "B", a.get(name) or b[name])
+        for name in sorted({*a, *b})
+    ]
 
 
 def _order(each: Ranked) -> tuple:
@@ -234,8 +254,12 @@ def _errors(side: Side, views: list[View], whole: list[Collected]) -> list[Colle
     if asked or side.per:
         _ask_windows(side, asked, counts)
     for view, part in asked if kept else ():
-        kept.remember(f"{view.name}.parts", [to_keep(each) for each in part])
-    return [_with_errors(view, all_of, found, counts) for view, all_of, found in zip(views, whole, parts, strict=True)]
+        if len(part) == PARTS:
+            kept.remember(f"{view.name}.parts", [to_keep(each) for each in part])
+    return [
+        _with_errors(view, all_of, found, counts) if len(found) in (0, PARTS) else all_of
+        for view, all_of, found in zip(views, whole, parts, strict=True)
+    ]
 
 
 def _kept_parts(kept: Kept | None, view: View) -> list[Collected]:
@@ -257,7 +281,12 @@ def _ask_windows(side: Side, asked: list[tuple[View, list[Collected]]], counts: 
                 (count,) = window.execute(side.per_sql).fetchone() or (0,)
                 counts.append((count or 0.0) / side.per_count)
             for view, part in asked:
-                part.append(figures(window, view))
+                try:
+                    part.append(figures(window, view))
+                except PerfcaseError as error:
+                    # It takes too much memory: how its figures vary is then not known.
+                    if error.kind != "environment":
+                        raise
 
 
 def _with_errors(view: View, whole: Collected, parts: list[Collected], counts: list[float]) -> Collected:

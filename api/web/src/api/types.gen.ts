@@ -234,6 +234,7 @@ export interface Setting {
 export interface NotCompared {
   view: string;
   lacks: string;
+  why: string;
 }
 export interface StackComparison {
   event: string;

@@ -281,10 +281,14 @@ function Fired({ diff }: { diff: Comparison }) {
 
 function NotCompared({ diff }: { diff: Comparison }) {
   if (!diff.not_compared.length) return null;
-  const by = (lacks: string) => diff.not_compared.filter((one) => one.lacks === lacks).map(({ view }) => view);
+  const by = (lacks: string) =>
+    diff.not_compared.filter((one) => one.lacks === lacks && !one.why).map(({ view }) => view);
   return (
     <section>
       <h2>Not compared</h2>
+      {diff.not_compared.map(
+        ({ view, lacks, why }) => why && <p key={view}>{`${view}: it cannot be worked out in ${lacks}: ${why}`}</p>,
+      )}
       {["A", "B"].map(
         (side) => by(side).length > 0 && <p key={side}>{`${side} has none of: ${by(side).join(", ")}`}</p>,
       )}

@@ -21,6 +21,8 @@ pub(super) enum CallKind {
     Send,
     /// Has the kernel do something at once, or take the lock of a file: a thread without work makes no such call.
     Demand,
+    /// Waits for a lock or a condition, or wakes who waits.
+    Futex,
     Other,
 }
 
@@ -50,6 +52,7 @@ impl CallKind {
             "flock" | "fcntl" | "fcntl64" | "fsync" | "fdatasync" | "sync" | "syncfs" | "sync_file_range" | "msync"
             | "open" | "openat" | "openat2" | "creat" | "unlink" | "unlinkat" | "rename" | "renameat" | "renameat2"
             | "mkdir" | "mkdirat" | "rmdir" | "ftruncate" | "fallocate" => CallKind::Demand,
+            "futex" | "futex_time64" | "futex_wait" | "futex_wake" => CallKind::Futex,
             _ => CallKind::Other,
         }
     }

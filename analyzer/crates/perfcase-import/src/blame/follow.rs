@@ -84,6 +84,10 @@ pub(super) struct Due {
 const DEEPEST: u32 = 20;
 /// A thread that an interrupt woke after a disk's request was complete: the most ns between the two.
 const COMPLETED_NS: i64 = 1_000_000;
+/// A thread that waits for a lock in parts, each with a limit of time, does nothing else between them for so long.
+const WAITS_ON_NS: i64 = 1_000_000;
+/// The most calls between such a part and the end of the whole wait.
+const MOST_PARTS: usize = 256;
 /// The most pieces that one wait is followed over.
 pub(super) const MOST_PIECES: usize = 4096;
 
@@ -301,6 +305,9 @@ impl Known<'_> {
         if is_thread && is_in_time && self.did_itself(waker, piece, thing) {
             return End::By(waker);
         }
+        if is_in_time && let Some(holder) = self.let_go_by(utid, piece, call) {
+            return End::By(holder);
+        }
         End::For(match kind {
             _ if piece.doing == Doing::DiskSleep => Cause::Disk,
             CallKind::Sleep => Cause::Sleep,
@@ -310,6 +317,24 @@ impl Known<'_> {
             _ if waker == NONE && piece.context == Context::Unknown => Cause::NotRecorded,
             _ => Cause::Interrupt,
         })
+    }
+
+    /// Gives the thread that let go of what another waits for in a futex in parts, where a timer ended this part: the first that wakes
+    /// who waits for this word, if the other has done nothing but wait since.
+    fn let_go_by(&self, utid: u32, piece: &Piece, call: &Call) -> Option<u32> {
+        let is_timed = call.has_timed_out || piece.context == Context::Hardirq;
+        let thread = self.history.thread(utid).filter(|_| is_timed && call.word != NONE)?;
+        let wake = self.history.wake_after(thread.upid, call.word, piece.end).filter(|wake| wake.utid != utid)?;
+        let next = thread.calls.partition_point(|other| other.start < call.end);
+        let until = thread.calls.partition_point(|other| other.start <= wake.start);
+        let between = thread.calls.get(next..until).unwrap_or(&[]);
+        let mut since = call.end;
+        let waits_on = between.len() <= MOST_PARTS
+            && between.iter().all(|other| {
+                let pause = other.start.saturating_sub(std::mem::replace(&mut since, other.end));
+                pause <= WAITS_ON_NS && self.names.kind(other.name) == CallKind::Futex
+            });
+        (waits_on && wake.start.saturating_sub(since) <= WAITS_ON_NS).then_some(wake.utid)
     }
 
     fn thing(&self, descriptor: u32) -> Thing {

@@ -1,5 +1,7 @@
 //! What threads and CPUs did, as far back as waits are followed.
 
+use hashbrown::{HashMap, HashSet};
+
 use super::calls::{CallName, NO_CALL};
 
 /// A number that is not known.
@@ -50,6 +52,8 @@ pub(super) struct Call {
     pub(super) start: i64,
     pub(super) end: i64,
     pub(super) descriptor: u32,
+    /// What a futex is about: see [`word_of`].
+    pub(super) word: u32,
     pub(super) name: CallName,
     pub(super) has_timed_out: bool,
     /// A descriptor was ready: the thread's next call tells which.
@@ -61,10 +65,25 @@ impl Call {
         start: i64::MIN,
         end: i64::MIN,
         descriptor: NONE,
+        word: NONE,
         name: NO_CALL,
         has_timed_out: false,
         is_polled: false,
     };
+}
+
+/// A call that woke who waited for a word of memory.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Wake {
+    pub(super) end: i64,
+    pub(super) start: i64,
+    pub(super) utid: u32,
+}
+
+/// Gives the number of the eight bytes that an address is in: the C library waits for a condition by turns in the two words of such
+/// eight bytes. Two of a process have the same number if they are a multiple of 32 GiB apart.
+pub(super) fn word_of(address: u64) -> u32 {
+    ((address >> 3) as u32).min(NONE - 1)
 }
 
 /// A thread's pieces and calls, in the order of time.
@@ -99,6 +118,9 @@ pub(super) struct History {
     pub(super) threads: Vec<Thread>,
     /// Who ran on each CPU, in the order of time.
     cpus: Vec<Vec<(i64, i64, u32)>>,
+    /// Who woke those that waited for a word of a process, of words for which a thread waited with a limit of time.
+    wakes: HashMap<(u32, u32), Vec<Wake>>,
+    limited: HashSet<(u32, u32)>,
     /// The number of pieces at hand.
     pub(super) count: usize,
     /// Only some processes were recorded: a CPU on which none of them ran may have been busy or not.
@@ -110,6 +132,8 @@ pub(super) struct History {
 /// The most threads and CPUs that are followed: bounds for hostile input.
 const MOST_THREADS: u32 = 1 << 24;
 const MOST_CPUS: u32 = 1 << 16;
+/// The most words of memory whose wakes are known.
+const MOST_WORDS: usize = 1 << 20;
 
 impl History {
     pub(super) fn new() -> History {
@@ -162,9 +186,33 @@ impl History {
         }
     }
 
+    /// Notes that a thread waited for a word with a limit of time.
+    pub(super) fn limit(&mut self, utid: u32, word: u32) {
+        let upid = self.thread(utid).map_or(NONE, |thread| thread.upid);
+        if upid != NONE && self.limited.len() < MOST_WORDS {
+            self.limited.insert((upid, word));
+        }
+    }
+
+    /// Adds a wake, if a thread has waited for its word with a limit of time.
+    pub(super) fn add_wake(&mut self, word: u32, wake: Wake) {
+        let upid = self.thread(wake.utid).map_or(NONE, |thread| thread.upid);
+        if self.limited.contains(&(upid, word)) {
+            self.wakes.entry((upid, word)).or_default().push(wake);
+            self.count += 1;
+        }
+    }
+
+    /// Gives the first wake of a word of a process that ended at a time or later.
+    pub(super) fn wake_after(&self, upid: u32, word: u32, at: i64) -> Option<Wake> {
+        let wakes = self.wakes.get(&(upid, word))?;
+        wakes.get(wakes.partition_point(|wake| wake.end < at)).copied()
+    }
+
     /// Puts in the order of time what has come.
     pub(super) fn sort(&mut self) {
         self.cpus.iter_mut().for_each(|runs| runs.sort_unstable());
+        self.wakes.values_mut().for_each(|wakes| wakes.sort_unstable());
         self.threads.iter_mut().for_each(|thread| thread.calls.sort_by_key(|call| call.start));
     }
 
@@ -189,6 +237,12 @@ impl History {
             runs.drain(..old);
             count += runs.len();
         }
+        self.wakes.retain(|_, wakes| {
+            let old = wakes.partition_point(|wake| wake.end <= begin);
+            wakes.drain(..old);
+            count += wakes.len();
+            !wakes.is_empty()
+        });
         self.count = count;
     }
 }

@@ -4,14 +4,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::{Int32Type, Int64Type, UInt32Type};
-use arrow_array::{Array as _, BooleanArray, DictionaryArray, PrimitiveArray, RecordBatch, StringArray};
+use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array as _, BooleanArray, DictionaryArray, ListArray, PrimitiveArray, RecordBatch, StringArray};
 use hashbrown::HashSet;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::calls::{CallKind, CallNames, Thing};
-use super::history::{Call, Context, Doing, History, NONE, Piece};
+use super::history::{Call, Context, Doing, History, NONE, Piece, Wake, word_of};
 use super::work::{Work, Works};
 use crate::writer::WriteError;
 
@@ -75,6 +75,10 @@ impl Batch {
         self.0.column_by_name(name)?.as_boolean_opt()
     }
 
+    fn lists(&self, name: &str) -> Option<&ListArray> {
+        self.0.column_by_name(name)?.as_list_opt()
+    }
+
     fn symbols(&self, name: &str) -> Option<&DictionaryArray<Int32Type>> {
         self.0.column_by_name(name)?.as_dictionary_opt()
     }
@@ -126,7 +130,8 @@ impl Input {
             "is_ambiguous",
         ]; // fmt: skip
         let Some(states) = Rows::open(folder, "thread_state", &columns)? else { return Ok(None) };
-        let columns = ["ts_ns", "exit_ts_ns", "utid", "name", "descriptor_id", "ret", "errno", "pairing", "cut_at"];
+        let columns =
+            ["ts_ns", "exit_ts_ns", "utid", "name", "args", "descriptor_id", "ret", "errno", "pairing", "cut_at"];
         let calls = Rows::open(folder, "syscall", &columns)?;
         // As the kit's stranger.sql has it.
         let mut knows_all = Rows::open(folder, "proc_command", &["ts_ns"])?.is_some();
@@ -335,7 +340,7 @@ fn add_calls(batch: &Batch, history: &mut History, names: &mut CallNames) -> Opt
     let (starts, ends, utids) = (batch.i64s("ts_ns")?, batch.i64s("exit_ts_ns")?, batch.u32s("utid")?);
     let (rets, errors, descriptors) = (batch.i64s("ret")?, batch.i32s("errno")?, batch.u32s("descriptor_id")?);
     let (symbols, cuts) = (batch.symbols("name")?, batch.symbols("cut_at")?);
-    let pairings = batch.symbols("pairing")?;
+    let (pairings, arguments) = (batch.symbols("pairing")?, batch.lists("args")?);
     let numbers = names.numbers(symbols);
     let is_cut = meanings(cuts, |cut| cut == "start" || cut == "end");
     let has_entry = meanings(pairings, |pairing| pairing != "exit_only");
@@ -361,14 +366,49 @@ fn add_calls(batch: &Batch, history: &mut History, names: &mut CallNames) -> Opt
             polled.descriptor = descriptor;
         }
         let end = end.unwrap_or(i64::MAX);
+        let futex = if kind == CallKind::Futex { Futex::of(names.name(name), arguments, row) } else { None };
+        let word = futex.map_or(NONE, |futex| futex.word);
+        match futex {
+            Some(Futex { is_wake: true, .. }) => history.add_wake(word, Wake { end, start, utid }),
+            Some(Futex { has_limit: true, .. }) => history.limit(utid, word),
+            _ => {}
+        }
         if end.saturating_sub(start) >= SHORTEST_CALL_NS {
             let has_timed_out = match kind {
                 CallKind::Poll => at(rets, row) == Some(0),
                 _ => at(errors, row).is_some_and(|error| TIMED_OUT.contains(&error)),
             };
             let is_polled = kind == CallKind::Poll && is_ready;
-            history.add_call(utid, Call { start, end, descriptor, name, has_timed_out, is_polled });
+            history.add_call(utid, Call { start, end, descriptor, word, name, has_timed_out, is_polled });
         }
     }
     last
+}
+
+/// What a futex is asked for.
+#[derive(Clone, Copy)]
+struct Futex {
+    word: u32,
+    is_wake: bool,
+    has_limit: bool,
+}
+
+/// The operations of futex(2), without their flags: those that wait, and those that wake.
+const FUTEX_WAITS: [u64; 5] = [0, 6, 9, 11, 13];
+const FUTEX_WAKES: [u64; 7] = [1, 3, 4, 5, 7, 10, 12];
+const FUTEX_OPERATION: u64 = 0x7f;
+
+impl Futex {
+    fn of(name: Option<&[u8]>, arguments: &ListArray, row: usize) -> Option<Futex> {
+        let list = arguments.is_valid(row).then(|| arguments.value(row))?;
+        let values = list.as_primitive_opt::<UInt64Type>()?.values();
+        let (address, operation) = (*values.first()?, values.get(1)? & FUTEX_OPERATION);
+        let argument = |index: usize| values.get(index).is_some_and(|&value| value != 0);
+        let (is_wake, has_limit) = match name? {
+            b"futex_wake" => (true, false),
+            b"futex_wait" => (false, argument(4)),
+            _ => (FUTEX_WAKES.contains(&operation), FUTEX_WAITS.contains(&operation) && argument(3)),
+        };
+        Some(Futex { word: word_of(address), is_wake, has_limit })
+    }
 }
