@@ -177,6 +177,7 @@ export interface Columns {
   sched_waking: { ts_ns: Whole; cpu: number; utid: number; source_id: number; stack_id: number; comm: string; pid: number; prio: number; target_cpu: number };
   scheduler_summary: { on_cpu_ns: Whole; run_queue_ns: Whole; run_queue_ratio: number; cpu_ns: Whole; unclaimed_ns: Whole; unclaimed_ratio: number };
   service_address: { upid: number; address: string };
+  service_process: { upid: number; service_upid: number };
   slow_syscalls: { ts_ns: Whole; known_ns: Whole; utid: number; tid: number; pid: number; comm: string; name: string; fd: number; args: (Whole | null)[]; ret: Whole; errno_name: string; cut_at: string; stack: string };
   slow_wakeups: { ts_ns: Whole; wait_ns: Whole; utid: number; tid: number; pid: number; comm: string; state: string; cpu: number; waker_utid: number; waker_tid: number; waker_comm: string; previous_utid: number; previous_tid: number; previous_comm: string; blocker_utid: number; blocker_tid: number; blocker_comm: string; blocker_ns: Whole; blocker_ratio: number; is_open: boolean };
   small_hot_functions: { event: string; symbol: string; self_count: Whole; self_period: Whole; self_ratio: number; total_period: Whole; total_ratio: number; caller_count: Whole; path_count: Whole; top_caller: string; top_caller_ratio: number; top_path_period: Whole; top_path_ratio: number; top_path_event_ratio: number; scattered_period: Whole };
