@@ -29,7 +29,17 @@ def play(scene):
     scene.fork("payments", pay, count=3)
     scene.throttle(device, 400)
     if scene.is_bad:
-        words = ["--direct=1", "--rw=randread", "--bs=16k", "--size=200M", "--time_based", "--runtime=60", "--iodepth=8", "--ioengine=psync", "--numjobs=8"]
+        words = [
+            "--direct=1",
+            "--rw=randread",
+            "--bs=16k",
+            "--size=200M",
+            "--time_based",
+            "--runtime=60",
+            "--iodepth=8",
+            "--ioengine=psync",
+            "--numjobs=8",
+        ]
         scene.start("fio", "--name=backup", "--filename=/mnt/backup", *words)
     with scene.recording():
         time.sleep(1)

@@ -28,24 +28,24 @@ def play(scene):
     )
     java(
         scene,
-        f"""
+        """
         import com.sun.net.httpserver.HttpServer;
         import java.net.*;
         import java.util.concurrent.*;
-        public class Main {{
-            public static void main(String[] args) throws Exception {{
+        public class Main {
+            public static void main(String[] args) throws Exception {
                 HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", 7000), 100);
-                server.createContext("/", exchange -> {{
+                server.createContext("/", exchange -> {
                     new URL("http://127.0.0.1:8000/").openStream().readAllBytes();
                     byte[] body = "hello".getBytes();
                     exchange.sendResponseHeaders(200, body.length);
                     exchange.getResponseBody().write(body);
                     exchange.close();
-                }});
+                });
                 server.setExecutor(Executors.newFixedThreadPool(2));
                 server.start();
-            }}
-        }}
+            }
+        }
         """,
     )
     web_clients(scene, "http://127.0.0.1:7000/", count=8)

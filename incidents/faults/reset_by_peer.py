@@ -5,7 +5,6 @@ Source: tcp(7), ECONNRESET; RFC 9293, 3.5.2: reset generation.
 
 import socket
 import struct
-import threading
 import time
 
 from programs import web_clients

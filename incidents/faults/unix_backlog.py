@@ -19,7 +19,16 @@ def play(scene):
         "import time\ndef app(environ, start_response):\n"
         f"    time.sleep({0.2 if scene.is_bad else 0.001})\n    start_response('200 OK', [])\n    return [b'hello']\n"
     )
-    scene.start("gunicorn", "--bind", "unix:/scene/app.sock", "--backlog=2", "--umask=0", "--log-level=warning", "app:app", PYTHONPATH="/scene")
+    scene.start(
+        "gunicorn",
+        "--bind",
+        "unix:/scene/app.sock",
+        "--backlog=2",
+        "--umask=0",
+        "--log-level=warning",
+        "app:app",
+        PYTHONPATH="/scene",
+    )
     scene.wait(lambda: Path("/scene/app.sock").stat(), "gunicorn")
     nginx(scene, "location / { proxy_pass http://unix:/scene/app.sock; }", workers=2)
     web_clients(scene, "http://127.0.0.1:8080/", count=12, pause_s=0.02)

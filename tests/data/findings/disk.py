@@ -9,11 +9,12 @@ import socket
 import sys
 import threading
 import time
+from pathlib import Path
 
-FILE = "/var/tmp/perfcase-disk"
+FILE = Path("/var/tmp/perfcase-disk")
 SIZE = 64 << 20
 ctypes.CDLL(None).prctl(15, b"shop", 0, 0, 0)
-with open(FILE, "wb") as file:
+with FILE.open("wb") as file:
     file.write(os.urandom(SIZE))
     os.fsync(file.fileno())
 
@@ -60,4 +61,4 @@ with socket.create_connection(("127.0.0.1", 9000)) as link:
         time.sleep(0.0005)
 for child in CHILDREN:
     os.kill(child, signal.SIGKILL)
-os.unlink(FILE)
+FILE.unlink()
