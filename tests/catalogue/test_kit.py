@@ -54,6 +54,7 @@ def value(expression: str) -> object:
         ("@cpu_time_step(7, 5)", 2), ("@cpu_time_step(4, 5)", 0), ("@cpu_time_step(4, NULL)", None),
         ("@bucket_min(0)", 0), ("@bucket_max(0)", 2), ("@bucket_min(1)", 0), ("@bucket_min(2)", 2), ("@bucket_max(3)", 4),
         ("@bucket_min(4)", 4), ("@bucket_min(1125899906842623)", 562949953421312), (f"@bucket_max({LARGEST})", LARGEST),
+        ("@state_word('D')", "disk_sleep"), ("@state_word('x')", None),
         ("@severity(1 > 0, false)", "critical"), ("@severity(false, true)", "warning"), ("@severity(NULL, false)", "note"),
         ("@due('a', 'disk', 'b', 'sda', 'read')", "sda, by b (in read)"), ("@due('a', 'no_work', 'b', NULL, 'read')", "b, which had nothing to do (in read)"),
         (f"x FROM (WITH {NO_SOURCE} SELECT @stranger(NULL) AS x)", False), (f"x FROM (WITH {OF_PERF} SELECT @stranger(NULL) AS x)", True),

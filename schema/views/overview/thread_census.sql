@@ -18,18 +18,31 @@
 -- column thread_count [count]: threads with this name and state
 -- column thread_ratio [ratio]: thread_count as a share of the process's threads
 -- column wait_channel: the kernel function in which most of them sleep
+WITH counted AS (
+  SELECT source_id, snapshot, pid, upid, comm, state, sum(thread_count)::BIGINT AS thread_count, min(first_ns) AS first_ns,
+    max(last_ns) AS last_ns,
+    -- The most frequent one, the least of several.
+    arg_min(wait_channel, {thread_count: -thread_count, wait_channel: wait_channel}) FILTER (wait_channel IS NOT NULL) AS wait_channel
+  FROM (
+    SELECT t.source_id, t.snapshot, t.pid, th.upid, t.comm, t.state, t.wait_channel, count(*) AS thread_count,
+      min(t.ts_ns) AS first_ns, max(t.ts_ns) AS last_ns
+    FROM proc_thread AS t
+    JOIN thread AS th USING (utid)
+    GROUP BY ALL
+  )
+  GROUP BY ALL
+), whole AS (
+  SELECT t.source_id, t.snapshot, t.pid, th.upid, count(*) AS thread_count
+  FROM proc_thread AS t
+  JOIN thread AS th USING (utid)
+  GROUP BY ALL
+)
 SELECT
-  min(t.ts_ns) AS ts_ns, t.snapshot, t.snapshot = max(t.snapshot) OVER () AS is_last, th.upid, t.pid, arg_max(p.name, t.ts_ns) AS process, t.comm, t.state,
-  CASE t.state
-    WHEN 'R' THEN 'running or runnable' WHEN 'S' THEN 'sleeping' WHEN 'D' THEN 'disk_sleep' WHEN 'T' THEN 'stopped'
-    WHEN 't' THEN 'traced' WHEN 'I' THEN 'idle' WHEN 'Z' THEN 'zombie' WHEN 'X' THEN 'dead' WHEN 'P' THEN 'parked'
-  END AS state_name,
-  count(*) AS thread_count,
-  count(*) / sum(count(*)) OVER (PARTITION BY t.source_id, t.snapshot, t.pid, th.upid) AS thread_ratio,
-  -- mode() takes the first of several that are equally frequent: the least here.
-  mode(t.wait_channel ORDER BY t.wait_channel) AS wait_channel
-FROM proc_thread AS t
-JOIN thread AS th USING (utid)
-ASOF LEFT JOIN process_name AS p ON p.upid = th.upid AND p.since_ts_ns <= t.ts_ns
-GROUP BY t.source_id, t.snapshot, t.pid, th.upid, t.comm, t.state
-ORDER BY t.source_id, t.snapshot, t.pid, th.upid, thread_count DESC, t.comm, t.state
+  c.first_ns AS ts_ns, c.snapshot, c.snapshot = (SELECT max(snapshot) FROM whole) AS is_last, c.upid, c.pid, p.name AS process,
+  c.comm, c.state,
+  @state_word(c.state) AS state_name,
+  c.thread_count, c.thread_count / w.thread_count AS thread_ratio, c.wait_channel
+FROM counted AS c
+JOIN whole AS w ON w.source_id = c.source_id AND w.snapshot = c.snapshot AND w.pid = c.pid AND w.upid IS NOT DISTINCT FROM c.upid
+LEFT JOIN process_name AS p ON p.upid = c.upid AND c.last_ns BETWEEN p.since_ts_ns AND p.until_ts_ns
+ORDER BY c.source_id, c.snapshot, c.pid, c.upid, c.thread_count DESC, c.comm, c.state
