@@ -135,7 +135,8 @@ static void choose(struct mounts *mounts)
 		const struct mount *mount = &mounts->all[i];
 		enum way way;
 
-		if (is_without_size(mount->type) || is_asked_already(mounts, mount))
+		/* autofs is a place for others */
+		if (is_without_size(mount->type) || !strcmp(mount->type, "autofs") || is_asked_already(mounts, mount))
 			continue;
 		if (mounts->asked_count == MOST_ASKED) {
 			mounts->surplus_count++;

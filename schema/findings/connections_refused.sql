@@ -8,7 +8,7 @@
 -- next: perfcase view tcp_activity: when
 -- next: perfcase view socket: what listens here
 -- taught by: -
--- source: connection, proc_command, tcp_activity
+-- source: connection, proc_command, syscall_error, tcp_activity
 -- evidence: SELECT process, pid, ts_ns, interval_ns, active_open_count, attempt_fail_count, passive_open_count, out_reset_count FROM tcp_activity
 --   WHERE attempt_fail_count + out_reset_count > 0 ORDER BY netns_inode NULLS FIRST, ts_ns
 -- judged when: SELECT count(*) > 0 FROM tcp_activity
@@ -30,9 +30,15 @@ WITH threshold AS (
   FROM proc_command
   WHERE netns_inode IN (SELECT netns_inode FROM counted)
   GROUP BY upid
+), known AS (
+  SELECT upid, sum(failed_count + given_up_count) AS failed_count FROM connection GROUP BY upid
+  UNION ALL
+  SELECT upid, sum(error_count) FROM syscall_error
+  WHERE name = 'connect' AND errno_name IN ('ECONNREFUSED', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH')
+  GROUP BY upid
 ), explained AS (
-  SELECT m.netns_inode, sum(c.failed_count + c.given_up_count) AS failed_count
-  FROM connection AS c
+  SELECT m.netns_inode, sum(f.failed_count) AS failed_count
+  FROM (SELECT upid, max(failed_count) AS failed_count FROM known GROUP BY upid) AS f
   LEFT JOIN member AS m USING (upid)
   GROUP BY m.netns_inode
 ), judged AS (
