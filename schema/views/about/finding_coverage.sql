@@ -1,6 +1,6 @@
 -- finding_coverage: which rules could be judged on this capture; for the others, what is missing, why, and what would record it
 -- grain: a rule
--- source: cgroup_activity, contended_cache_line, cpu_frequency, cpu_summary, cpu_utilization, disk_utilization, file_system,
+-- source: block_io, cgroup_activity, contended_cache_line, cpu_frequency, cpu_summary, cpu_utilization, disk_utilization, file_system,
 --   finding_rule, followed_state, limit_use, machine_config, machine_fact, memory_growth, microarchitecture, net_utilization, perf_event, pmcarch,
 --   proc_net_counter, proc_net_link, proc_socket, proc_sockstat, proc_vmstat, ready_time_by_cgroup, sample, socket, softnet_activity,
 --   stack_folded, tcp_activity, view_coverage
