@@ -268,10 +268,7 @@ impl Known<'_> {
 
     /// A time in which a thread ran.
     fn ran(&self, path: &mut Path, due: &Due) {
-        for (start, end, stack) in self.samples.parts(due.utid, (due.start, due.end), path.budget) {
-            path.budget = path.budget.saturating_sub(usize::from(stack != NONE));
-            path.push(Due { start, end, stack, ..*due });
-        }
+        path.push(Due { stack: self.samples.between(due.utid, due.start, due.end), ..*due });
     }
 
     /// Gives why a thread that could run did not get a CPU on which no thread is known to have run.

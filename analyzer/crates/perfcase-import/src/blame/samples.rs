@@ -31,26 +31,12 @@ impl Samples {
         self.of.iter_mut().for_each(|all| all.sort_unstable());
     }
 
-    /// Cuts a time in which a thread ran: each part has the callchain of the sample in it that is nearest. No more than `most` parts; the
-    /// last then has the rest.
-    pub(super) fn parts(
-        &self,
-        utid: u32,
-        (from, to): (i64, i64),
-        most: usize,
-    ) -> impl Iterator<Item = (i64, i64, u32)> {
+    /// Gives the callchain of a thread that ran between two times: of the sample in the middle of those between them.
+    pub(super) fn between(&self, utid: u32, from: i64, to: i64) -> u32 {
         let all = self.of.get(utid as usize).map_or(&[][..], |all| all);
-        let within = &all[all.partition_point(|&(time, _)| time < from)..all.partition_point(|&(time, _)| time < to)];
-        let within = &within[..within.len().min(most.max(1))];
-        let edge = move |index: usize| match (index.checked_sub(1).map(|index| within[index].0), within.get(index)) {
-            (None, _) => from,
-            (_, None) => to,
-            (Some(before), Some(&(after, _))) => before.midpoint(after),
-        };
-        (0..within.len().max(1)).map(move |index| {
-            let stack = within.get(index).map_or(NONE, |&(_, stack)| stack);
-            (edge(index), if index + 1 < within.len() { edge(index + 1) } else { to }, stack)
-        })
+        let first = all.partition_point(|&(time, _)| time < from);
+        let within = &all[first..all.partition_point(|&(time, _)| time < to).max(first)];
+        within.get(within.len() / 2).map_or(NONE, |&(_, stack)| stack)
     }
 }
 
@@ -59,18 +45,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_cut_between_its_samples() {
+    fn the_sample_in_the_middle_stands_for_a_run() {
         let mut samples = Samples::default();
         for (time, stack) in [(150, 3), (10, 1), (90, 2), (200, 4)] {
             samples.add(5, time, stack);
         }
         samples.settle();
-        let of = |utid, from, to, most| samples.parts(utid, (from, to), most).collect::<Vec<_>>();
-        assert_eq!(of(5, 0, 200, 9), [(0, 50, 1), (50, 120, 2), (120, 200, 3)]);
-        assert_eq!(of(5, 10, 90, 9), [(10, 90, 1)]);
-        assert_eq!(of(5, 11, 90, 9), [(11, 90, NONE)]);
-        assert_eq!(of(5, 0, 200, 2), [(0, 50, 1), (50, 200, 2)]);
-        assert_eq!(of(5, 0, 200, 0), [(0, 200, 1)]);
-        assert_eq!((of(4, 0, 9, 9), of(9, 0, 9, 9)), (vec![(0, 9, NONE)], vec![(0, 9, NONE)]));
+        let of = |from, to| samples.between(5, from, to);
+        assert_eq!([of(0, 200), of(10, 90), of(11, 90), of(10, 91), of(200, 201)], [2, 1, NONE, 2, 4]);
+        assert_eq!((samples.between(4, 0, 9), samples.between(9, 0, 9), of(90, 10)), (NONE, NONE, NONE));
     }
 }

@@ -381,7 +381,7 @@ fn who_waits_for_a_thread_that_is_not_there_yet_waits_for_its_creator() {
 fn where_a_thread_ran_is_told_by_its_samples() {
     let mut story = story().work(1, 0, 100, Work::Request).slept(1, 0, 100, 2).ran(2, 0, 60, 0).ran(2, 60, 120, 1);
     [(20, 7), (40, 8), (110, 9)].into_iter().for_each(|(time, stack)| story.samples.add(2, time, stack));
-    assert_eq!(story.blame_stacks(1), [(0, 30, 7), (30, 60, 8), (60, 100, NONE)]);
+    assert_eq!(story.blame_stacks(1), [(0, 60, 8), (60, 100, NONE)]);
 }
 
 #[test]
