@@ -73,10 +73,11 @@ WITH threshold AS (
   FROM held
   GROUP BY upid, pid
 ), disk AS (
-  SELECT t.upid, list(DISTINCT 'disk ' || v.device_name) AS disks
+  -- As answers_wait names them, also those whose request was not seen.
+  SELECT t.upid, list(DISTINCT 'disk ' || coalesce(v.device_name, b.device, 'a block device')) AS disks
   FROM blame AS b
   JOIN thread AS t USING (utid)
-  JOIN block_device AS v USING (device)
+  LEFT JOIN block_device AS v ON v.device = b.device
   WHERE b.cause = 'disk' AND t.upid IN (SELECT upid FROM total)
   GROUP BY t.upid
 ), place AS (
