@@ -1,27 +1,29 @@
 -- answers_wait: The answers of a service wait, most of the time for one thing
 -- condition: a process, or a server with its workers (service_process), answered 20 requests or more, in 10 ms or more on average, and at any moment half a request or more was
 --   under way on average; more than half of the time of all its requests was due to one cause other than its own work: another
---   thread that ran, a CPU that another process had, a block device, the answer of another service, a sleep or a timeout, a timer or device that has no name, a
+--   thread that ran, a CPU that another process had, a CPU quota that was used up, a block device, the answer of another service, a sleep or a timeout, a timer or device that has no name, a
 --   process that was stopped, or a thread that held what was needed and had nothing to do itself. The cause is found by following each wait to what its waker did meanwhile (blame).
 --   Critical from 100 ms on average. A note if an event loop's own timer decides: the poll that it ends names no peer. Such a service
---   holds answers back until there is news (long polling in RFC 6202, BLPOP of Redis), and nobody was asked in vain
+--   holds answers back until there is news (long polling in RFC 6202, BLPOP of Redis), and nobody was asked in vain. A lock that another of
+--   its threads had, which ran, is a note from 1 ms on average: the threads of a service are there so that it need not wait for itself
 -- means: a faster service changes nothing: what it waits for decides. Where a timer decides, it may be meant to. A thread that had nothing to do and still made others wait
 --   holds something (a lock, a row of a database, a slot of a pool) until its own client says more. Its command line at the moments at which it was read
---   meanwhile stands there: some programs write into it what they do (PostgreSQL's update_process_title: idle in transaction)
+--   meanwhile stands there: some programs write into it what they do (PostgreSQL's update_process_title: idle in transaction). One lock for all
+--   threads (the interpreter's lock of CPython and Ruby) lets one of them run at a time: another process does what computes
 -- next: perfcase view process_command: all command lines, if programs write into them what they do
 -- next: perfcase view blame_by_comm: all causes, with the call and the other end of each
 -- next: perfcase view request_summary: what the slowest requests have that the usual ones have not
 -- next: perfcase flamegraph --blame: where in the program it waits
 -- about: what the answers wait for: the CPUs, a disk, a peer, or what a process waited for in vain; the requests at the service's addresses
 -- follows from: calls_time_out, connection_queue, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, noisy_neighbour, slow_peer,
---   standing_queue
+--   standing_queue, waits_above_disk
 -- taught by: Identifying an off-CPU bottleneck
--- source: blame, block_device, descriptor, proc_command, proc_process, process, recorded_span, recorder_thread, request,
---   service_address, service_process, socket_turn, thread
+-- source: blame, block_device, descriptor, frame_label, proc_command, proc_process, process, recorded_span, recorder_thread, request,
+--   service_address, service_process, socket_turn, stack, thread
 -- evidence: SELECT comm, call, cause, on_comm, on_call, on_target, wait_ns, wait_ratio, wait_count, wait_max_ns FROM blame_by_comm
 --   WHERE work = 'request' ORDER BY wait_ns DESC, comm, cause, on_comm, on_target
 WITH threshold AS (
-  SELECT 20 AS request_count, 10000000 AS request_ns, 100000000 AS critical_ns, 0.5 AS share_ratio, 0.5 AS outstanding, 80 AS shown_count
+  SELECT 20 AS request_count, 10000000 AS request_ns, 100000000 AS critical_ns, 1000000 AS lock_ns, 0.5 AS share_ratio, 0.5 AS outstanding, 80 AS shown_count, 10 AS samples
 ), served AS (
   SELECT f.service_upid AS upid, count(*) AS request_count, avg(r.duration_ns) AS request_ns_avg, sum(r.duration_ns) AS total_ns,
     sum(r.duration_ns) / any_value(c.duration_ns) AS outstanding
@@ -42,11 +44,12 @@ WITH threshold AS (
   SELECT f.service_upid AS upid, b.cause, coalesce(g.service_upid, o.upid) AS on_upid, b.depth, o.upid <> t.upid AND g.service_upid = f.service_upid AS is_sibling,
     CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device, 'a block device') WHEN b.cause IN ('network', 'timeout') THEN coalesce(d.peer, d.target) END AS on_target,
     CASE WHEN b.cause = 'no_work' THEN coalesce(d.peer, d.target) END AS idle_target,
-    CASE WHEN b.cause IN ('running', 'no_work', 'sleep', 'timeout', 'interrupt', 'stopped') THEN o.comm END AS on_comm, b.on_call,
+    CASE WHEN b.cause IN ('running', 'quota', 'no_work', 'sleep', 'timeout', 'interrupt', 'stopped') THEN o.comm END AS on_comm, b.on_call,
     b.cause = 'timeout' AND d.peer IS NULL AND b.on_call IN ('poll', 'ppoll', 'ppoll_time64', 'select', '_newselect', 'pselect6', 'pselect6_time64',
       'epoll_wait', 'epoll_pwait', 'epoll_pwait2') AS is_timer,
     -- Its waker, of the same process, gave it what it waited for.
-    starts_with(b.call, 'futex') AND b.depth > 0 AND o.upid = t.upid AS is_handed, b.duration_ns::HUGEINT * b.work_count AS wait_ns, b.duration_ns AS thread_ns
+    starts_with(b.call, 'futex') AND b.depth > 0 AND o.upid = t.upid AS is_handed,
+    coalesce(k.frame_ids[k.kernel_depth + 1], k.frame_ids[1]) AS frame_id, b.duration_ns::HUGEINT * b.work_count AS wait_ns, b.duration_ns AS thread_ns
   FROM blame AS b
   JOIN thread AS t USING (utid)
   JOIN service_process AS f ON f.upid = t.upid
@@ -54,11 +57,13 @@ WITH threshold AS (
   LEFT JOIN service_process AS g ON g.upid = o.upid
   LEFT JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id
   LEFT JOIN block_device AS v ON v.device = b.device
-  WHERE b.work = 'request' AND b.cause IN ('running', 'cpu_taken', 'disk', 'network', 'no_work', 'sleep', 'timeout', 'interrupt', 'stopped')
+  LEFT JOIN stack AS k ON k.stack_id = b.on_stack_id AND b.cause = 'running'
+  WHERE b.work = 'request' AND b.cause IN ('running', 'cpu_taken', 'quota', 'disk', 'network', 'no_work', 'sleep', 'timeout', 'interrupt', 'stopped')
 ), cause AS (
   SELECT upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END AS on_upid, on_target, mode(on_comm ORDER BY on_comm) AS on_comm,
     mode(on_call ORDER BY on_call) AS on_call, mode(idle_target ORDER BY idle_target) AS idle_target, sum(wait_ns) AS wait_ns, sum(thread_ns) AS thread_ns,
-    coalesce(sum(wait_ns) FILTER (is_handed), 0) AS handed_ns, coalesce(sum(wait_ns) FILTER (is_sibling), 0) AS sibling_ns
+    coalesce(sum(wait_ns) FILTER (is_handed), 0) AS handed_ns, coalesce(sum(wait_ns) FILTER (is_sibling), 0) AS sibling_ns,
+    mode(frame_id ORDER BY frame_id) AS frame_id, count(frame_id) AS sample_count
   FROM due
   -- Who waits in a poll without a question of its own waits for any of its clients.
   WHERE (cause <> 'network' OR on_target IN (SELECT peer FROM service)) AND (cause <> 'no_work' OR depth > 0)
@@ -66,6 +71,12 @@ WITH threshold AS (
     -- A client that says nothing: what it is sent later answers others (a chat, a subscription).
     AND NOT (cause = 'no_work' AND EXISTS (FROM own_client AS c WHERE c.upid = due.upid AND c.client_upid = due.on_upid))
   GROUP BY ALL
+), named AS (
+  SELECT c.*, cause = 'running' AND 2 * handed_ns > wait_ns AND on_upid = upid AS is_own_lock,
+    CASE WHEN c.sample_count >= h.samples AND l.unnamed_address IS NULL THEN format(', most often in {}', l.label) ELSE '' END AS place
+  FROM cause AS c
+  CROSS JOIN threshold AS h
+  LEFT JOIN frame_label AS l USING (frame_id)
 ), reading AS (
   -- proc_command has changes; proc_process has a row for each time at which these files were read.
   SELECT r.upid, r.ts_ns, c.command_line
@@ -97,11 +108,12 @@ WITH threshold AS (
   GROUP BY upid, on_upid
 )
 SELECT
-  @severity(s.request_ns_avg >= h.critical_ns AND NOT c.is_timer, NOT c.is_timer) AS severity,
+  @severity(s.request_ns_avg >= h.critical_ns AND NOT c.is_timer, NOT c.is_timer AND s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding) AS severity,
   format('{} ({})', p.name, p.pid) AS subject,
   format('{} requests took {:.1f} ms on average; {:.1f} % of that time they waited {}', s.request_count, s.request_ns_avg / 1e6,
     100 * c.wait_ns / s.total_ns,
-    CASE WHEN c.is_timer THEN format('until a timer of the event loop of {} ({}) was due', q.name, q.pid) ELSE CASE WHEN 2 * c.handed_ns > c.wait_ns THEN 'for a lock or condition (futex) that another of its threads had, which waited ' ELSE '' END || 'for ' || @due(NULL, c.cause,
+    CASE WHEN c.is_own_lock THEN format('for a lock or condition (futex) that its thread {} had, which ran{}', coalesce(c.on_comm, '?'), c.place)
+    WHEN c.is_timer THEN format('until a timer of the event loop of {} ({}) was due', q.name, q.pid) ELSE CASE WHEN 2 * c.handed_ns > c.wait_ns THEN 'for a lock or condition (futex) that another of its threads had, which waited ' ELSE '' END || 'for ' || @due(NULL, c.cause,
       CASE WHEN c.cause <> 'network' THEN coalesce(CASE WHEN 2 * c.sibling_ns > c.wait_ns THEN 'another of its processes, ' ELSE 'the thread ' END || c.on_comm, '') || CASE WHEN c.on_upid IS DISTINCT FROM c.upid OR c.on_comm IS NULL THEN format('{}{} ({})', CASE WHEN c.on_comm IS NULL THEN '' ELSE ' of ' END, q.name, q.pid) ELSE '' END END,
       coalesce(c.on_target, c.idle_target), c.on_call) ||
       CASE WHEN c.cause = 'no_work' AND e.command_line IS NOT NULL THEN format('; its command line then: {}{}', left(e.command_line, h.shown_count),
@@ -111,12 +123,12 @@ SELECT
   [CASE c.cause WHEN 'cpu_taken' THEN 'the CPUs' WHEN 'disk' THEN 'disk ' || c.on_target WHEN 'network' THEN 'peer ' || c.on_target
     WHEN 'timeout' THEN 'timeouts of process ' || c.on_upid END] ||
     coalesce((SELECT list('requests of ' || a.address) FROM service_address AS a JOIN service_process AS f USING (upid) WHERE f.service_upid = c.upid), []) AS about
-FROM cause AS c
+FROM named AS c
 JOIN served AS s USING (upid)
 JOIN process AS p USING (upid)
 LEFT JOIN process AS q ON q.upid = c.on_upid
 LEFT JOIN title AS e ON e.upid = c.upid AND e.on_upid = c.on_upid
 LEFT JOIN own_title AS w ON w.upid = c.upid
 CROSS JOIN threshold AS h
-WHERE s.request_count >= h.request_count AND s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding
+WHERE s.request_count >= h.request_count AND (s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding OR c.is_own_lock AND s.request_ns_avg >= h.lock_ns)
   AND c.wait_ns > h.share_ratio * s.total_ns

@@ -11,7 +11,7 @@
 -- next: perfcase view off_cpu_by_stack: where it sleeps
 -- next: perfcase view block_latency, disk_utilization, kernel_log: whether a disk is the cause
 -- about: the disks that threads of the process waited for as long, and sleeps of the process
--- follows from: disk_peaks, disk_queueing, disk_slow, stopped
+-- follows from: disk_peaks, disk_queueing, disk_slow, stopped, waits_above_disk
 -- taught by: -
 -- source: blame, block_device, descriptor, followed_state, frame_label, proc_thread, process, recorded_span, stack_entry, syscall,
 --   thread, workload_thread

@@ -4,6 +4,7 @@ CASE $cause
   WHEN 'running' THEN coalesce($on_whom, 'an unknown thread') || ', which ran'
   WHEN 'cpu_taken' THEN format('a CPU that {} had', coalesce($on_whom, 'an unknown thread'))
   WHEN 'cpu_idle' THEN format('an idle CPU: the wake-up of {}, a quota or a mask', coalesce($on_whom, 'an unknown thread'))
+  WHEN 'quota' THEN format('the CPU quota of {}', coalesce($on_whom, 'an unknown thread'))
   -- Without a request that ended then, only the file is known.
   WHEN 'disk' THEN CASE WHEN starts_with($on_what, '/') THEN 'the block device of ' || $on_what WHEN $on_what <> 'file' THEN $on_what ELSE 'a block device' END
   WHEN 'network' THEN 'data from ' || coalesce($on_what, 'another end')

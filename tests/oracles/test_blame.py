@@ -113,6 +113,35 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
+CAPTURES = Path(__file__).parents[1] / "data" / "findings"
+
+
+@pytest.mark.parametrize(("kind", "is_held"), [("report", True), ("pool", False)])
+def test_a_wait_for_the_lock_of_an_interpreter_is_followed_to_who_computes(kind: str, is_held: bool) -> None:
+    """A thread of CPython waits for 5 ms at a time. The threads of an idle pool wait with a limit of time, too, and hold nothing."""
+    with query.connect(imported(CAPTURES / f"lock-{kind}.perfcase.xz").folder) as connection:
+        ((request_ns, waited_ns, vain_ns),) = connection.execute("""
+            SELECT (SELECT sum(duration_ns) FROM request),
+              coalesce(sum(wait_ns) FILTER (cause IN ('running', 'cpu_taken') AND on_comm = 'report'), 0),
+              coalesce(sum(wait_ns) FILTER (cause IN ('timeout', 'interrupt')), 0)
+            FROM blame_by_comm WHERE comm = 'server' AND work = 'request' AND (call = 'futex' OR call IS NULL)
+        """).fetchall()
+        ((of_pool_ns,),) = connection.execute(
+            "SELECT coalesce(sum(wait_ns), 0) FROM blame_by_comm WHERE comm = 'worker' AND cause = 'running'"
+        ).fetchall()
+        have_findings(connection)
+        fired = connection.execute("SELECT message FROM finding WHERE finding = 'answers_wait'").fetchall()
+    if is_held:
+        assert waited_ns > 0.5 * request_ns
+        assert vain_ns < 0.1 * request_ns
+        ((message,),) = fired
+        assert "a lock or condition (futex) that its thread report had, which ran" in message
+    else:
+        assert (waited_ns, fired) == (0, [])
+        # Three threads waited for two seconds each. To hand over the interpreter's lock takes some microseconds.
+        assert of_pool_ns < 0.01 * 6e9
+
+
 def waited(found: dict[tuple, int], comm: str, cause: str, on: str = "", call: str | None = "") -> float:
     """Seconds that a process waited for this."""
     return 1e-9 * sum(

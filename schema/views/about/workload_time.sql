@@ -23,7 +23,7 @@ WITH state AS (
   -- Its own wait for a CPU is a state.
   SELECT @total(duration_ns) AS wait_ns
   FROM blame
-  WHERE utid IN (SELECT utid FROM workload_thread) AND NOT (cause IN ('cpu_taken', 'cpu_idle') AND depth = 0)
+  WHERE utid IN (SELECT utid FROM workload_thread) AND NOT (cause IN ('cpu_taken', 'cpu_idle', 'quota') AND depth = 0)
 ), counted AS (
   SELECT max(on_cpu_ns) - min(on_cpu_ns) AS run_ns, max(run_queue_ns) - min(run_queue_ns) AS run_queue_ns,
     max(block_delay_ns) - min(block_delay_ns) AS wait_ns

@@ -1,6 +1,6 @@
 -- blame_by_comm: what threads waited for while they had work, followed to the cause
 -- grain: a name of threads that waited, the kind of their work, the call they were in, and a cause: what it is, the name of the thread it is due to, that thread's call and what the call was about
--- source: blame, thread, thread_name, descriptor, block_device, recorder_thread
+-- source: blame, thread, thread_name, descriptor, block_device, recorder_thread, stack, frame_label
 -- caveat: a wait is replaced by what its waker did meanwhile, and so on, over at most 20 wakers; wait_ns of all causes of a name and a kind of work sum to all that it waited
 -- caveat: nobody knows whether a thread of the work thread had something to do: only its waits that a running thread, a taken CPU or a disk kept up are here, and those in calls that nobody makes without work (flock, fsync, openat, …): pools and loops without work wait for nothing
 -- caveat: if the recording does not say whether an interrupt did a wakeup (perf script's text), the thread that it hit looks like the waker
@@ -10,7 +10,7 @@
 -- diff by: comm, work, cause, on_comm, on_target
 -- diff sum: wait_ns
 -- diff max: wait_max_ns
--- diff where: (cause NOT IN ('sleep', 'stopped') OR work IN ('request', 'call')) AND (work <> 'thread' OR cause NOT IN ('cpu_taken', 'cpu_idle'))
+-- diff where: (cause NOT IN ('sleep', 'stopped') OR work IN ('request', 'call')) AND (work <> 'thread' OR cause NOT IN ('cpu_taken', 'cpu_idle', 'quota'))
 -- diff weight: 0.8
 -- column comm: the name of the threads that waited
 -- as in blame: work, call, cause
@@ -21,16 +21,18 @@
 -- column wait_ratio [ratio]: its share of all that threads of this name waited in this kind of work
 -- column wait_count [count]: parts of waits
 -- column wait_max_ns [ns]: the longest of them
+-- column on_function: where on_comm ran for most of this time, by the samples of its CPU time: the innermost function that is not the kernel's; NULL where it did not run or was not sampled
 WITH part AS (
   -- Few rows of many: names are then asked of these.
-  SELECT utid, name_id, work, call, cause, on_utid, on_name_id, on_call, on_descriptor_id, device, sum(duration_ns) AS wait_ns, count(*) AS wait_count,
-    max(duration_ns) AS wait_max_ns
-  FROM blame
-  GROUP BY utid, name_id, work, call, cause, on_utid, on_name_id, on_call, on_descriptor_id, device
+  SELECT b.utid, b.name_id, b.work, b.call, b.cause, b.on_utid, b.on_name_id, b.on_call, b.on_descriptor_id, b.device,
+    coalesce(k.frame_ids[k.kernel_depth + 1], k.frame_ids[1]) AS frame_id, sum(b.duration_ns) AS wait_ns, count(*) AS wait_count, max(b.duration_ns) AS wait_max_ns
+  FROM blame AS b
+  LEFT JOIN stack AS k ON k.stack_id = b.on_stack_id AND b.cause = 'running'
+  GROUP BY ALL
 ), named AS (
   SELECT coalesce(n.comm, t.comm) AS comm, b.work, b.call, b.cause, coalesce(k.comm, o.comm) AS on_comm, b.on_call,
     CASE WHEN b.device IS NOT NULL THEN coalesce(v.device_name, b.device) ELSE coalesce(d.peer, d.target, d.kind) END AS on_target,
-    b.wait_ns, b.wait_count, b.wait_max_ns, b.utid IN (SELECT utid FROM recorder_thread) AS is_recorder
+    l.label AS on_function, b.wait_ns, b.wait_count, b.wait_max_ns, b.utid IN (SELECT utid FROM recorder_thread) AS is_recorder
   FROM part AS b
   JOIN thread AS t USING (utid)
   LEFT JOIN thread_name AS n ON n.name_id = b.name_id
@@ -38,13 +40,20 @@ WITH part AS (
   LEFT JOIN thread_name AS k ON k.name_id = b.on_name_id
   LEFT JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id
   LEFT JOIN block_device AS v ON v.device = b.device
-), cause AS (
-  SELECT comm, work, call, cause, on_comm, on_call, on_target, @total(wait_ns) AS wait_ns, @total(wait_count) AS wait_count,
+  LEFT JOIN frame_label AS l ON l.frame_id = b.frame_id
+), spread AS (
+  SELECT comm, work, call, cause, on_comm, on_call, on_target, on_function, @total(wait_ns) AS wait_ns, @total(wait_count) AS wait_count,
     max(wait_max_ns) AS wait_max_ns, bool_and(is_recorder) AS is_recorder
   FROM named
+  GROUP BY comm, work, call, cause, on_comm, on_call, on_target, on_function
+), cause AS (
+  SELECT comm, work, call, cause, on_comm, on_call, on_target, @total(wait_ns) AS wait_ns, @total(wait_count) AS wait_count,
+    max(wait_max_ns) AS wait_max_ns, bool_and(is_recorder) AS is_recorder,
+    arg_max(on_function, (wait_ns, on_function)) FILTER (on_function IS NOT NULL) AS on_function
+  FROM spread
   GROUP BY comm, work, call, cause, on_comm, on_call, on_target
 )
 SELECT comm, work, call, cause, on_comm, on_call, on_target, wait_ns,
-  @ratio(wait_ns, sum(wait_ns) OVER (PARTITION BY comm, work)) AS wait_ratio, wait_count, wait_max_ns
+  @ratio(wait_ns, sum(wait_ns) OVER (PARTITION BY comm, work)) AS wait_ratio, wait_count, wait_max_ns, on_function
 FROM cause
 ORDER BY is_recorder, wait_ns DESC, comm, work, call, cause, on_comm, on_call, on_target

@@ -26,7 +26,7 @@ SELECT b.ts_ns, b.duration_ns, b.utid, t.tid, t.pid, coalesce(n.comm, t.comm) AS
   CASE
     WHEN b.cause = 'running' AND b.call IN ('futex', 'futex_wait', 'futex_waitv', 'flock', 'fcntl', 'semop', 'semtimedop') THEN 'lock'
     WHEN b.cause = 'running' THEN 'thread'
-    WHEN b.cause IN ('cpu_taken', 'cpu_idle') THEN 'run_queue'
+    WHEN b.cause IN ('cpu_taken', 'cpu_idle', 'quota') THEN 'run_queue'
     WHEN b.cause = 'disk' THEN 'disk'
     WHEN b.cause = 'network' THEN 'peer'
     WHEN b.cause IN ('sleep', 'timeout') THEN 'timer'

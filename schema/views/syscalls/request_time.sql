@@ -19,7 +19,7 @@
 -- column other_thread_ns [ns]: it waited for another thread, which ran
 -- column other_ns [ns]: the rest: timeouts, sleeps, a thread that had nothing to do, what no event tells
 WITH part AS (
-  SELECT utid, ts_ns, duration_ns, CASE WHEN cause IN ('cpu_taken', 'cpu_idle') THEN 'run_queue' WHEN cause = 'running' THEN 'other_thread'
+  SELECT utid, ts_ns, duration_ns, CASE WHEN cause IN ('cpu_taken', 'cpu_idle', 'quota') THEN 'run_queue' WHEN cause = 'running' THEN 'other_thread'
     ELSE cause END AS kind
   FROM blame
   WHERE utid IN (SELECT writer_utid FROM request)

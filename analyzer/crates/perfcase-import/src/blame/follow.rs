@@ -2,6 +2,8 @@
 
 use super::calls::{CallKind, CallName, CallNames, NO_CALL, Thing};
 use super::history::{Call, Context, Doing, History, NONE, Piece};
+use super::measured::Measured;
+use super::samples::Samples;
 use super::work::Works;
 
 /// What the time is due to in the end.
@@ -13,6 +15,8 @@ pub(super) enum Cause {
     CpuTaken,
     /// A thread could run, and its CPU did not run any other thread.
     CpuIdle,
+    /// The CPU quota of the thread's control group was used up.
+    Quota,
     /// A disk, or another device for blocks.
     Disk,
     /// Data from another end came, or had to come.
@@ -41,6 +45,7 @@ impl Cause {
             Cause::Running => b"running",
             Cause::CpuTaken => b"cpu_taken",
             Cause::CpuIdle => b"cpu_idle",
+            Cause::Quota => b"quota",
             Cause::Disk => b"disk",
             Cause::Network => b"network",
             Cause::Sleep => b"sleep",
@@ -56,7 +61,7 @@ impl Cause {
 
     /// Tells whether the cause hinders a thread of which nobody knows whether it had work.
     pub(super) fn hinders(self) -> bool {
-        matches!(self, Cause::Running | Cause::CpuTaken | Cause::CpuIdle | Cause::Disk)
+        matches!(self, Cause::Running | Cause::CpuTaken | Cause::CpuIdle | Cause::Quota | Cause::Disk)
     }
 }
 
@@ -101,6 +106,8 @@ pub(super) struct Known<'a> {
     pub(super) things: &'a [Thing],
     /// Requests to disks that ended, in the order of time: when, who made it, the device.
     pub(super) completions: &'a [(i64, u32, u32)],
+    pub(super) samples: &'a Samples,
+    pub(super) measured: &'a Measured,
 }
 
 /// The wait that is followed.
@@ -156,7 +163,17 @@ impl Known<'_> {
     fn gap(&self, path: &mut Path, utid: u32, (from, to): (i64, i64), depth: u32) {
         let known = self.history.begin.clamp(from, to);
         self.nothing(path, utid, (from, known), Cause::NotFollowed, depth);
-        self.nothing(path, utid, (known, to), Cause::NotRecorded, depth);
+        let born = self.history.thread(utid).map_or(i64::MIN, |thread| thread.born).clamp(known, to);
+        // Who waits for a thread that is not there yet waits for the one that creates it.
+        match self.history.thread(utid).map_or(NONE, |thread| thread.creator) {
+            NONE | 0 => self.nothing(path, utid, (known, born), Cause::NotRecorded, depth),
+            creator if creator == utid || depth >= DEEPEST => {
+                self.nothing(path, creator, (known, born), Cause::NotFollowed, depth + 1);
+            }
+            creator if born > known => self.follow(path, creator, known, born, depth + 1),
+            _ => {}
+        }
+        self.nothing(path, utid, (born, to), Cause::NotRecorded, depth);
     }
 
     fn nothing(&self, path: &mut Path, utid: u32, (start, end): (i64, i64), cause: Cause, depth: u32) {
@@ -204,8 +221,8 @@ impl Known<'_> {
         };
         match piece.doing {
             // Where a run ended says nothing about the time before.
-            Doing::Running => path.push(Due { stack: NONE, ..due }),
-            Doing::RanInTheEnd => self.unsure(path, &due),
+            Doing::Running => self.ran(path, &due),
+            Doing::RanInTheEnd => self.unsure(path, &due, piece),
             Doing::Runnable => self.queue(path, &due, piece.got_cpu),
             Doing::Stopped => path.push(Due { cause: Cause::Stopped, ..due }),
             Doing::Sleeping | Doing::DiskSleep => match self.ended_by(utid, piece, &call, limit, depth) {
@@ -228,8 +245,15 @@ impl Known<'_> {
     }
 
     /// A time in which a thread slept first, maybe, and then ran: it slept no longer than the call that it was in at first.
-    fn unsure(&self, path: &mut Path, due: &Due) {
+    /// One that waited for a CPU before got it when a thread of a process that was not recorded left it, at a time that nobody knows.
+    fn unsure(&self, path: &mut Path, due: &Due, piece: &Piece) {
         let thread = self.history.thread(due.utid);
+        let before = thread.and_then(|thread| thread.piece_before(piece.start));
+        if before.is_some_and(|before| before.doing == Doing::Runnable && before.end == piece.start) {
+            let until = self.measured.waits_until(due.utid, piece.start, piece.end).clamp(due.start, due.end);
+            path.push(Due { end: until, cause: self.held_back(due.utid, piece.end), ..*due });
+            return self.ran(path, &Due { start: until, ..*due });
+        }
         let call = thread.and_then(|thread| thread.call_at(due.start)).copied().unwrap_or(Call::NONE);
         let has_calls = thread.is_some_and(|thread| !thread.calls.is_empty());
         let until = if has_calls { call.end.clamp(due.start, due.end) } else { due.end };
@@ -239,7 +263,21 @@ impl Known<'_> {
         };
         let Call { name, descriptor, .. } = call;
         path.push(Due { end: until, cause, call: name, descriptor, ..*due });
-        path.push(Due { start: until, stack: NONE, ..*due });
+        self.ran(path, &Due { start: until, ..*due });
+    }
+
+    /// A time in which a thread ran.
+    fn ran(&self, path: &mut Path, due: &Due) {
+        path.push(Due { stack: self.samples.between(due.utid, due.start, due.end), ..*due });
+    }
+
+    /// Gives why a thread that could run did not get a CPU on which no thread is known to have run.
+    fn held_back(&self, utid: u32, at: i64) -> Cause {
+        match () {
+            () if self.measured.is_held(utid, at) => Cause::Quota,
+            () if self.history.has_strangers => Cause::NotRecorded,
+            () => Cause::CpuIdle,
+        }
     }
 
     /// A wait for a CPU: who had the one in whose queue it began, else the one that it got in the end. What no thread had of
@@ -250,8 +288,7 @@ impl Known<'_> {
         }
         let mut at = waits.start;
         let free = |path: &mut Path, start: i64, end: i64| {
-            let cause = if self.history.has_strangers { Cause::NotRecorded } else { Cause::CpuIdle };
-            let part = Due { start, end, cause, cpu: got_cpu, ..*waits };
+            let part = Due { start, end, cause: self.held_back(waits.utid, end), cpu: got_cpu, ..*waits };
             match got_cpu {
                 NONE => path.push(Due { cpu: waits.cpu, ..part }),
                 cpu if cpu == waits.cpu => path.push(part),

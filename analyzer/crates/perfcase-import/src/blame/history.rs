@@ -94,6 +94,9 @@ pub(super) struct Thread {
     pub(super) is_stranger: bool,
     pub(super) pieces: Vec<Piece>,
     pub(super) calls: Vec<Call>,
+    /// When it was created, and by which thread; it was there before the capture if that is the lowest number.
+    pub(super) born: i64,
+    pub(super) creator: u32,
     /// The thread's time before this is written.
     pub(super) written: i64,
 }
@@ -102,6 +105,11 @@ impl Thread {
     /// Gives the first piece that ends after `at`.
     pub(super) fn pieces_after(&self, at: i64) -> &[Piece] {
         &self.pieces[self.pieces.partition_point(|piece| piece.end <= at)..]
+    }
+
+    /// Gives the last piece that ended before `at` or then.
+    pub(super) fn piece_before(&self, at: i64) -> Option<&Piece> {
+        self.pieces[..self.pieces.partition_point(|piece| piece.end <= at)].last()
     }
 
     /// Gives the call that the thread was in at a time.
@@ -150,7 +158,7 @@ impl History {
         }
         let index = utid as usize;
         if index >= self.threads.len() {
-            let new = || Thread { upid: NONE, written: i64::MIN, ..Thread::default() };
+            let new = || Thread { upid: NONE, born: i64::MIN, creator: NONE, written: i64::MIN, ..Thread::default() };
             self.threads.resize_with(index + 1, new);
         }
         self.threads.get_mut(index)
@@ -170,6 +178,14 @@ impl History {
             self.count += 1;
         }
         let Some(thread) = self.thread_mut(utid) else { return };
+        // Who creates a thread wakes it.
+        if thread.born != i64::MIN
+            && thread.creator == NONE
+            && thread.born <= piece.start
+            && piece.doing == Doing::Runnable
+        {
+            thread.creator = piece.waker;
+        }
         if let Some(last) = thread.pieces.last() {
             piece.start = piece.start.max(last.end);
         }

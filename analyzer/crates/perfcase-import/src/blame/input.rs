@@ -1,21 +1,19 @@
 //! The tables that blame is made of, as far as it needs them.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
-use arrow_array::{Array as _, BooleanArray, DictionaryArray, ListArray, PrimitiveArray, RecordBatch, StringArray};
-use hashbrown::HashSet;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use arrow_array::types::UInt64Type;
+use arrow_array::{Array as _, ListArray};
+use hashbrown::{HashMap, HashSet};
 
 use super::calls::{CallKind, CallNames, Thing};
 use super::history::{Call, Context, Doing, History, NONE, Piece, Wake, word_of};
+use super::rows::{Batch, Rows, at, each, meaning, meanings};
+use super::samples::Samples;
 use super::work::{Work, Works};
 use crate::writer::WriteError;
 
-const BATCH_ROWS: usize = 32_768;
 /// A call in which a thread slept takes longer: two switches do.
 const SHORTEST_CALL_NS: i64 = 1000;
 /// The most descriptors and requests of disks that are known: bounds for hostile input.
@@ -24,80 +22,8 @@ const MOST_COMPLETIONS: usize = 8_000_000;
 /// Error numbers of a call that ended because its time was over: EAGAIN (a socket's own timeout), ETIMEDOUT.
 const TIMED_OUT: [i32; 2] = [11, 110];
 
-/// A table of which some columns are read.
-struct Rows {
-    path: PathBuf,
-    reader: ParquetRecordBatchReader,
-    row_count: u64,
-}
-
-impl Rows {
-    /// Opens a table; `None` if it has no rows.
-    fn open(folder: &Path, table: &str, columns: &[&str]) -> Result<Option<Rows>, WriteError> {
-        let path = folder.join(format!("{table}.parquet"));
-        let failed = |message: String| WriteError::Back { path: path.clone(), message };
-        let file = match File::open(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            file => file.map_err(|error| failed(error.to_string()))?,
-        };
-        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| failed(error.to_string()))?;
-        let row_count = builder.metadata().file_metadata().num_rows().max(0) as u64;
-        let schema = builder.parquet_schema();
-        let mask = ProjectionMask::columns(schema, columns.iter().copied());
-        let reader = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build();
-        let reader = reader.map_err(|error| failed(error.to_string()))?;
-        Ok((row_count > 0).then_some(Rows { path, reader, row_count }))
-    }
-
-    fn next(&mut self) -> Result<Option<Batch>, WriteError> {
-        let failed = |message: String| WriteError::Back { path: self.path.clone(), message };
-        self.reader.next().transpose().map(|batch| batch.map(Batch)).map_err(|error| failed(error.to_string()))
-    }
-}
-
-/// Some rows. The names and types of columns are those that this program wrote just before.
-struct Batch(RecordBatch);
-
-impl Batch {
-    fn i64s(&self, name: &str) -> Option<&PrimitiveArray<Int64Type>> {
-        self.0.column_by_name(name)?.as_primitive_opt()
-    }
-
-    fn u32s(&self, name: &str) -> Option<&PrimitiveArray<UInt32Type>> {
-        self.0.column_by_name(name)?.as_primitive_opt()
-    }
-
-    fn i32s(&self, name: &str) -> Option<&PrimitiveArray<Int32Type>> {
-        self.0.column_by_name(name)?.as_primitive_opt()
-    }
-
-    fn bools(&self, name: &str) -> Option<&BooleanArray> {
-        self.0.column_by_name(name)?.as_boolean_opt()
-    }
-
-    fn lists(&self, name: &str) -> Option<&ListArray> {
-        self.0.column_by_name(name)?.as_list_opt()
-    }
-
-    fn symbols(&self, name: &str) -> Option<&DictionaryArray<Int32Type>> {
-        self.0.column_by_name(name)?.as_dictionary_opt()
-    }
-}
-
-fn at<T: arrow_array::ArrowPrimitiveType>(column: &PrimitiveArray<T>, row: usize) -> Option<T::Native> {
-    column.is_valid(row).then(|| column.value(row))
-}
-
-/// Gives what each value of a column of symbols means.
-fn meanings<T>(column: &DictionaryArray<Int32Type>, of: impl Fn(&str) -> T) -> Vec<T> {
-    let values: Option<&StringArray> = column.values().as_string_opt();
-    values.into_iter().flat_map(|values| values.iter()).map(|value| of(value.unwrap_or(""))).collect()
-}
-
-/// Gives the meaning of a row's symbol; `None` for NULL.
-fn meaning<T: Copy>(column: &DictionaryArray<Int32Type>, meanings: &[T], row: usize) -> Option<T> {
-    at(column.keys(), row).and_then(|key| meanings.get(key as usize).copied())
-}
+/// Sampled events that count CPU time.
+const CLOCKS: [&str; 4] = ["cpu-clock", "task-clock", "cpu-cycles", "cycles"];
 
 /// Requests to disks that ended, and the names of the devices.
 pub(super) type Completions = (Vec<(i64, u32, u32)>, Vec<Box<str>>);
@@ -136,16 +62,17 @@ impl Input {
         // As the kit's stranger.sql has it.
         let mut knows_all = Rows::open(folder, "proc_command", &["ts_ns"])?.is_some();
         each(folder, "source", &["kind", "is_timeline"], |batch| {
-            let kinds: Option<&StringArray> = batch.0.column_by_name("kind").and_then(|kind| kind.as_string_opt());
-            let (Some(kinds), Some(chosen)) = (kinds, batch.bools("is_timeline")) else { return };
+            let (Some(kinds), Some(chosen)) = (batch.texts("kind"), batch.bools("is_timeline")) else { return };
             knows_all |= kinds.iter().zip(chosen).any(|of| of == (Some("perf_data"), Some(true)));
         })?;
-        each(folder, "thread", &["utid", "upid"], |batch| {
+        each(folder, "thread", &["utid", "upid", "start_ts_ns"], |batch| {
             let (Some(utids), Some(upids)) = (batch.u32s("utid"), batch.u32s("upid")) else { return };
+            let Some(starts) = batch.i64s("start_ts_ns") else { return };
             for row in 0..batch.0.num_rows() {
                 let upid = at(upids, row);
                 if let Some(thread) = history.thread_mut(utids.value(row)) {
                     thread.upid = upid.unwrap_or(NONE);
+                    thread.born = at(starts, row).unwrap_or(i64::MIN);
                     thread.is_stranger = knows_all && upid.is_none();
                 }
                 history.has_strangers |= knows_all && upid.is_none();
@@ -218,7 +145,7 @@ impl Input {
                 }
             }
         })?;
-        let mut begun = hashbrown::HashMap::new();
+        let mut begun = HashMap::new();
         each(&self.folder, "process", &["upid", "pid", "start_ts_ns", "end_ts_ns"], |batch| {
             let (Some(upids), Some(pids)) = (batch.u32s("upid"), batch.i32s("pid")) else { return };
             let (Some(starts), Some(ends)) = (batch.i64s("start_ts_ns"), batch.i64s("end_ts_ns")) else { return };
@@ -261,15 +188,44 @@ impl Input {
         Ok(things)
     }
 
+    /// Gives the samples of CPU time.
+    pub(super) fn samples(&self) -> Result<Samples, WriteError> {
+        let mut clocks = HashSet::new();
+        each(&self.folder, "perf_event", &["event_id", "name"], |batch| {
+            let (Some(ids), Some(names)) = (batch.u32s("event_id"), batch.texts("name")) else { return };
+            for (row, name) in names.iter().enumerate() {
+                if name.is_some_and(|name| CLOCKS.contains(&name.split([':', '/']).next().unwrap_or(name))) {
+                    clocks.insert(ids.value(row));
+                }
+            }
+        })?;
+        let mut samples = Samples::default();
+        if clocks.is_empty() {
+            return Ok(samples);
+        }
+        each(&self.folder, "sample", &["ts_ns", "utid", "event_id", "stack_id"], |batch| {
+            let (Some(times), Some(utids)) = (batch.i64s("ts_ns"), batch.u32s("utid")) else { return };
+            let (Some(events), Some(stacks)) = (batch.u32s("event_id"), batch.u32s("stack_id")) else { return };
+            for row in 0..batch.0.num_rows() {
+                let (time, utid, stack) = (at(times, row), at(utids, row), at(stacks, row));
+                if let (Some(time), Some(utid), Some(stack), true) =
+                    (time, utid, stack, clocks.contains(&events.value(row)))
+                {
+                    samples.add(utid, time, stack);
+                }
+            }
+        })?;
+        samples.settle();
+        Ok(samples)
+    }
+
     /// Gives the requests to disks that ended, in the order of time: when, which thread made it, the device's number in
     /// the list of devices, which also comes back.
     pub(super) fn completions(&self) -> Result<Completions, WriteError> {
         let (mut all, mut devices) = (Vec::new(), Vec::<Box<str>>::new());
         each(&self.folder, "block_io", &["completed_ts_ns", "utid", "device"], |batch| {
             let (Some(ends), Some(utids)) = (batch.i64s("completed_ts_ns"), batch.u32s("utid")) else { return };
-            let Some(names) = batch.0.column_by_name("device").and_then(|column| column.as_string_opt::<i32>()) else {
-                return;
-            };
+            let Some(names) = batch.texts("device") else { return };
             for row in 0..batch.0.num_rows() {
                 let Some(end) = at(ends, row).filter(|_| all.len() < MOST_COMPLETIONS) else { continue };
                 let name = names.value(row);
@@ -283,15 +239,6 @@ impl Input {
         all.sort_unstable();
         Ok((all, devices))
     }
-}
-
-/// Reads a table that may be absent.
-fn each(folder: &Path, table: &str, columns: &[&str], mut look: impl FnMut(&Batch)) -> Result<(), WriteError> {
-    let Some(mut rows) = Rows::open(folder, table, columns)? else { return Ok(()) };
-    while let Some(batch) = rows.next()? {
-        look(&batch);
-    }
-    Ok(())
 }
 
 /// Adds states. Gives the last end of them.

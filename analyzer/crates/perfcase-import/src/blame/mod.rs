@@ -10,7 +10,11 @@ mod calls;
 mod follow;
 mod history;
 mod input;
+mod measured;
 mod output;
+mod rows;
+mod samples;
+mod snapshots;
 mod work;
 
 use std::path::Path;
@@ -47,7 +51,7 @@ pub(crate) fn write(folder: &Path) -> Result<Option<Written>, WriteError> {
     let mut history = History::new();
     let Some(mut input) = Input::open(folder, &mut history)? else { return Ok(None) };
     let works = input.works()?;
-    let things = input.things()?;
+    let (things, samples, measured) = (input.things()?, input.samples()?, snapshots::measured(folder, &history)?);
     let (completions, devices) = input.completions()?;
     let mut output = Output::start(folder, devices);
     let mut looks_left = LOOKS_PER_STATE * input.state_count();
@@ -57,8 +61,15 @@ pub(crate) fn write(folder: &Path) -> Result<Option<Written>, WriteError> {
         let (is_last, end) = input.window(&mut history, &mut names, WINDOW)?;
         history.sort();
         let until = if is_last { i64::MAX } else { edges.1 };
-        let known =
-            Known { history: &history, works: &works, names: &names, things: &things, completions: &completions };
+        let known = Known {
+            history: &history,
+            works: &works,
+            names: &names,
+            things: &things,
+            completions: &completions,
+            samples: &samples,
+            measured: &measured,
+        };
         let mut blame = Blame { known, looks_left, output: &mut output };
         let mut written = Vec::with_capacity(history.threads.len());
         for utid in 0..history.threads.len() as u32 {

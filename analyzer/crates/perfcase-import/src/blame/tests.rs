@@ -1,5 +1,8 @@
 use super::calls::NO_CALL;
+use super::follow::Due;
 use super::history::{Call, Context, Wake};
+use super::measured::{Measured, Seen};
+use super::samples::Samples;
 use super::work::Works;
 use super::*;
 
@@ -11,6 +14,8 @@ struct Story {
     names: CallNames,
     things: Vec<Thing>,
     completions: Vec<(i64, u32, u32)>,
+    samples: Samples,
+    measured: Measured,
 }
 
 const RUN: Piece = Piece {
@@ -86,15 +91,25 @@ impl Story {
     }
 
     /// Gives the parts of a thread's waits: when, why, because of which thread, over how many wakers.
-    fn blame(mut self, utid: u32) -> Vec<(i64, i64, Cause, u32, u32)> {
+    fn blame(self, utid: u32) -> Vec<(i64, i64, Cause, u32, u32)> {
+        self.dues(utid).iter().map(|due| (due.start, due.end, due.cause, due.utid, due.depth)).collect()
+    }
+
+    /// Gives the parts with the callchains of the threads that ran.
+    fn blame_stacks(self, utid: u32) -> Vec<(i64, i64, u32)> {
+        self.dues(utid).iter().map(|due| (due.start, due.end, due.stack)).collect()
+    }
+
+    fn dues(mut self, utid: u32) -> Vec<Due> {
         self.works.settle();
         self.history.sort();
-        let Story { history, works, names, things, completions } = &self;
+        self.samples.settle();
+        let Story { history, works, names, things, completions, samples, measured } = &self;
         let folder = tempfile::tempdir().unwrap();
         let mut output = Output::start(folder.path(), Vec::new());
-        let known = Known { history, works, names, things, completions };
+        let known = Known { history, works, names, things, completions, samples, measured };
         Blame { known, looks_left: 1000, output: &mut output }.thread(utid, i64::MAX);
-        output.dues().iter().map(|due| (due.start, due.end, due.cause, due.utid, due.depth)).collect()
+        output.dues()
     }
 }
 
@@ -344,6 +359,52 @@ fn who_waits_for_the_lock_of_a_file_has_work() {
 }
 
 #[test]
+fn who_waits_for_a_thread_that_is_not_there_yet_waits_for_its_creator() {
+    // 1 asks; 2 sleeps until 60, then creates 3, which answers.
+    let mut story = story();
+    story.history.thread_mut(3).unwrap().born = 80;
+    let story = story.work(1, 0, 100, Work::Call).slept(1, 0, 100, 3).call(1, 0, 101, "recvfrom", Thing::Socket);
+    let story = story.woken(2, -10, 60, 0, Doing::Sleeping, Context::Hardirq).ran(2, 60, 120, 0);
+    let mut story = story.call(2, -10, 61, "clock_nanosleep", Thing::Unknown);
+    let first = Piece { start: 80, end: 90, waker: 2, cpu: 1, doing: Doing::Runnable, ..RUN };
+    story.history.add(3, first);
+    let expected = [
+        (0, 60, Cause::Sleep, 2, 2),
+        (60, 80, Cause::Running, 2, 2),
+        (80, 90, Cause::CpuIdle, 3, 1),
+        (90, 100, Cause::Running, 3, 1),
+    ];
+    assert_eq!(story.ran(3, 90, 110, 1).blame(1), expected);
+}
+
+#[test]
+fn where_a_thread_ran_is_told_by_its_samples() {
+    let mut story = story().work(1, 0, 100, Work::Request).slept(1, 0, 100, 2).ran(2, 0, 60, 0).ran(2, 60, 120, 1);
+    [(20, 7), (40, 8), (110, 9)].into_iter().for_each(|(time, stack)| story.samples.add(2, time, stack));
+    assert_eq!(story.blame_stacks(1), [(0, 60, 8), (60, 100, NONE)]);
+}
+
+#[test]
+fn a_quota_is_told_by_what_was_measured() {
+    // 1 of a recording of some processes waits for a CPU, and no event tells when it got it. It was on one for 40 ns by the snapshots.
+    let waits = |on_cpu_ns: i64, held_ns: i64| {
+        let mut story = story().work(1, 0, 500, Work::Request).queued(1, 0, 100, 3);
+        story.history.has_strangers = true;
+        story.history.add(1, Piece { start: 100, end: 500, cpu: 3, doing: Doing::RanInTheEnd, ..RUN });
+        story.measured.add(1, (0, 500), on_cpu_ns, held_ns);
+        story.measured.see(1, 0, 100, Seen::Queued);
+        story.measured.see(1, 100, 500, Seen::Unsure);
+        story.blame(1)
+    };
+    assert_eq!(waits(40, 460), [(0, 100, Cause::Quota, 1, 0), (100, 460, Cause::Quota, 1, 0)]);
+    // Less than nine tenths of what it waited.
+    let unknown = [(0, 100, Cause::NotRecorded, 1, 0), (100, 460, Cause::NotRecorded, 1, 0)];
+    assert_eq!((waits(40, 414)[0].2, waits(40, 413)), (Cause::Quota, unknown.to_vec()));
+    assert_eq!(waits(200, 500), [(0, 100, Cause::Quota, 1, 0)], "it ran for half of the time");
+    assert_eq!(waits(300, 0), [(0, 100, Cause::NotRecorded, 1, 0)]);
+}
+
+#[test]
 fn what_is_not_known_is_said() {
     let work = |story: Story| story.work(1, 0, 100, Work::Request);
     let gap = work(story().slept(1, 0, 100, 2).ran(2, 10, 30, 0).ran(2, 60, 120, 0)).blame(1);
@@ -375,7 +436,8 @@ fn what_is_not_known_is_said() {
     let end = 2 * MOST_PIECES as i64 + 1000;
     let mut long = long.slept(1, 0, end, 2).work(1, 0, end, Work::Request);
     long.works.settle();
-    let found = Known { history: &long.history, works: &long.works, names: &long.names, things: &[], completions: &[] };
+    let Story { history, works, names, samples, measured, .. } = &long;
+    let found = Known { history, works, names, things: &[], completions: &[], samples, measured };
     let mut path = Followed { dues: Vec::new(), budget: MOST_PIECES };
     found.follow(&mut path, 1, 0, end, 0);
     assert_eq!(path.dues.iter().map(|due| due.end - due.start).sum::<i64>(), end);
