@@ -2,10 +2,13 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::JoinHandle;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int32Type, Int64Type, UInt32Type};
 use arrow_array::{Array as _, BooleanArray, DictionaryArray, PrimitiveArray, RecordBatch, StringArray};
+use arrow_schema::ArrowError;
 use hashbrown::HashSet;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
@@ -27,7 +30,7 @@ const TIMED_OUT: [i32; 2] = [11, 110];
 /// A table of which some columns are read.
 struct Rows {
     path: PathBuf,
-    reader: ParquetRecordBatchReader,
+    batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>,
     row_count: u64,
 }
 
@@ -46,12 +49,44 @@ impl Rows {
         let mask = ProjectionMask::columns(schema, columns.iter().copied());
         let reader = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build();
         let reader = reader.map_err(|error| failed(error.to_string()))?;
-        Ok((row_count > 0).then_some(Rows { path, reader, row_count }))
+        let batches: Box<dyn Iterator<Item = _>> = if row_count > BATCH_ROWS as u64 {
+            Box::new(Ahead::start(reader).map_err(|error| failed(error.to_string()))?)
+        } else {
+            Box::new(reader)
+        };
+        Ok((row_count > 0).then_some(Rows { path, batches, row_count }))
     }
 
     fn next(&mut self) -> Result<Option<Batch>, WriteError> {
         let failed = |message: String| WriteError::Back { path: self.path.clone(), message };
-        self.reader.next().transpose().map(|batch| batch.map(Batch)).map_err(|error| failed(error.to_string()))
+        self.batches.next().transpose().map(|batch| batch.map(Batch)).map_err(|error| failed(error.to_string()))
+    }
+}
+
+/// Batches that a thread of its own reads: the next one while the last one is used. It ends when nobody wants more of them.
+struct Ahead {
+    receiver: Receiver<Result<RecordBatch, ArrowError>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Ahead {
+    fn start(reader: ParquetRecordBatchReader) -> std::io::Result<Ahead> {
+        let (sender, receiver) = sync_channel(0);
+        let read = move || drop(reader.map(|batch| sender.send(batch)).find(Result::is_err));
+        let thread = std::thread::Builder::new().name("blame".into()).spawn(read)?;
+        Ok(Ahead { receiver, thread: Some(thread) })
+    }
+}
+
+impl Iterator for Ahead {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.receiver.recv().ok().or_else(|| {
+            // A thread that panicked has not read all.
+            let has_panicked = self.thread.take()?.join().is_err();
+            has_panicked.then(|| Err(ArrowError::ParquetError("its reader stopped early".into())))
+        })
     }
 }
 
