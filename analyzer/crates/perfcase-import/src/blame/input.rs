@@ -2,16 +2,20 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int32Type, Int64Type, UInt32Type};
 use arrow_array::{Array as _, BooleanArray, DictionaryArray, PrimitiveArray, RecordBatch, StringArray};
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, DataType, Field, Schema};
 use hashbrown::HashSet;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+use parquet::errors::ParquetError;
 
 use super::calls::{CallKind, CallNames, Thing};
 use super::history::{Call, Context, Doing, History, NONE, Piece};
@@ -19,6 +23,8 @@ use super::work::{Work, Works};
 use crate::writer::WriteError;
 
 const BATCH_ROWS: usize = 32_768;
+/// Symbols that most rows lack: where none has one, the reader would make a dictionary of nothing, row by row.
+const RARE: [&str; 1] = ["cut_at"];
 /// A call in which a thread slept takes longer: two switches do.
 const SHORTEST_CALL_NS: i64 = 1000;
 /// The most descriptors and requests of disks that are known: bounds for hostile input.
@@ -43,7 +49,9 @@ impl Rows {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             file => file.map_err(|error| failed(error.to_string()))?,
         };
-        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| failed(error.to_string()))?;
+        let found = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).and_then(without_dictionaries);
+        let found = found.map_err(|error| failed(error.to_string()))?;
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, found);
         let row_count = builder.metadata().file_metadata().num_rows().max(0) as u64;
         let schema = builder.parquet_schema();
         let mask = ProjectionMask::columns(schema, columns.iter().copied());
@@ -61,6 +69,16 @@ impl Rows {
         let failed = |message: String| WriteError::Back { path: self.path.clone(), message };
         self.batches.next().transpose().map(|batch| batch.map(Batch)).map_err(|error| failed(error.to_string()))
     }
+}
+
+/// Has the columns of [`RARE`] read without a dictionary.
+fn without_dictionaries(found: ArrowReaderMetadata) -> Result<ArrowReaderMetadata, ParquetError> {
+    let fields = found.schema().fields().iter().map(|field| match RARE.contains(&field.name().as_str()) {
+        true => Arc::new(Field::clone(field).with_data_type(DataType::Utf8)),
+        false => field.clone(),
+    });
+    let schema = Schema::new_with_metadata(fields.collect::<Vec<_>>(), found.schema().metadata().clone());
+    ArrowReaderMetadata::try_new(found.metadata().clone(), ArrowReaderOptions::new().with_schema(Arc::new(schema)))
 }
 
 /// Batches that a thread of its own reads: the next one while the last one is used. It ends when nobody wants more of them.
@@ -369,14 +387,13 @@ fn add_states(batch: &Batch, history: &mut History) -> Option<i64> {
 fn add_calls(batch: &Batch, history: &mut History, names: &mut CallNames) -> Option<i64> {
     let (starts, ends, utids) = (batch.i64s("ts_ns")?, batch.i64s("exit_ts_ns")?, batch.u32s("utid")?);
     let (rets, errors, descriptors) = (batch.i64s("ret")?, batch.i32s("errno")?, batch.u32s("descriptor_id")?);
-    let (symbols, cuts) = (batch.symbols("name")?, batch.symbols("cut_at")?);
+    let (symbols, cuts) = (batch.symbols("name")?, batch.0.column_by_name("cut_at")?);
     let pairings = batch.symbols("pairing")?;
     let numbers = names.numbers(symbols);
-    let is_cut = meanings(cuts, |cut| cut == "start" || cut == "end");
     let has_entry = meanings(pairings, |pairing| pairing != "exit_only");
     let mut last = None;
     for row in 0..batch.0.num_rows() {
-        let (end, is_cut) = (at(ends, row), meaning(cuts, &is_cut, row).unwrap_or(false));
+        let (end, is_cut) = (at(ends, row), cuts.is_valid(row));
         last = last.max(end);
         let has_entry = meaning(pairings, &has_entry, row).unwrap_or(false);
         let start = if has_entry { starts.value(row) } else { i64::MIN };
