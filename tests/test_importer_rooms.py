@@ -19,7 +19,7 @@ NEEDS = {
 }
 """The other crates that each crate may use, also for its tests."""
 ROOMS = (
-    ("columns", "memory", "syscall_arguments", "writer"),
+    ("columns", "syscall_arguments", "writer"),
     ("order", "syscall_names", "tables"),
     ("blame", "model", "sink"),
     ("timeline",),

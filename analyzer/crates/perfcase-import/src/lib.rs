@@ -16,7 +16,6 @@ mod import;
 #[cfg(test)]
 #[path = "../../../testing/jitdump.rs"]
 mod jitdump_file;
-mod memory;
 mod model;
 mod order;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use arrow_array::ArrayRef;
 
 use crate::tables::{self, Table, Tables};
-use crate::writer::{Build, WriteError, Writer};
+use crate::writer::{Build, QUEUE_LENGTH, WriteError, Writer};
 
 /// The number of rows of a table after which the writer gets them.
 pub(crate) const BATCH_ROWS: usize = 65_536;
@@ -27,7 +27,7 @@ impl Sink {
     pub(crate) fn start(directory: &Path) -> Sink {
         Sink {
             tables: Tables::default(),
-            writer: Writer::start(directory),
+            writer: Writer::start(directory, QUEUE_LENGTH),
             folder: directory.to_path_buf(),
             write_error: None,
             rows_since_flush: 0,

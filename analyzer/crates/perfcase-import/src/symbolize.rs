@@ -13,7 +13,7 @@ use perfcase_symbols::{At, INCOMPLETE, Missing, Name, Named, Objects, PerfMap, P
 use crate::model::load::placement;
 use crate::model::maps::SEVERAL_FILES;
 use crate::tables::{DsoRow, FrameRow, StackRow, Table, Tables, batch};
-use crate::writer::{WriteError, Writer};
+use crate::writer::{QUEUE_LENGTH, WriteError, Writer};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 65_536;
@@ -268,7 +268,7 @@ fn write(
     was_inlined: &std::collections::HashSet<u32>,
 ) -> Result<(), SymbolizeError> {
     let mut rows = Tables::default();
-    let mut writer = Writer::start(out);
+    let mut writer = Writer::start(out, QUEUE_LENGTH);
     for (id, dso) in dsos.iter().enumerate() {
         rows.dso.push(DsoRow {
             dso_id: id as u32,

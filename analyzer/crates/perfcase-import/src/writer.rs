@@ -5,6 +5,7 @@
 //! that finds no batch helps another thread with the columns of its batch: so all threads have work until the last
 //! table is written. Few batches may wait, which bounds the memory.
 
+pub(crate) mod memory;
 mod table;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -18,13 +19,16 @@ use parquet::errors::ParquetError;
 
 use table::{Columns, TableWriter};
 
-/// The most batches that may wait.
-const QUEUE_LENGTH: usize = 4;
+/// The most batches of many tables that may wait.
+pub(crate) const QUEUE_LENGTH: usize = 4;
 /// The number of threads that encode.
 const THREADS: usize = 2;
 /// The most files that stay open. A capture may have a table for each of a thousand tracepoints, and a process often may
 /// open at most 1,024 files.
 const OPEN_FILES: usize = 256;
+
+/// The rows after which freed memory goes back to the kernel: batches of many sizes leave it in ever more pieces.
+const GIVE_BACK_ROWS: usize = 1 << 22;
 
 /// Makes a batch on the writer's thread: columns from rows that were only collected before.
 pub type Build = Box<dyn FnOnce() -> Result<RecordBatch, ArrowError> + Send>;
@@ -32,6 +36,7 @@ pub type Build = Box<dyn FnOnce() -> Result<RecordBatch, ArrowError> + Send>;
 /// The sending side.
 pub struct Writer {
     shared: Arc<Shared>,
+    queue_length: usize,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -68,8 +73,8 @@ pub enum WriteError {
 }
 
 impl Writer {
-    /// Starts the threads. They write files in `directory`, which must exist.
-    pub fn start(directory: &Path) -> Writer {
+    /// Starts the threads. They write files in `directory`, which must exist. At most `queue_length` batches wait.
+    pub fn start(directory: &Path, queue_length: usize) -> Writer {
         let shared = Arc::new(Shared::default());
         let start = |_| {
             let (shared, directory) = (shared.clone(), directory.to_path_buf());
@@ -77,20 +82,21 @@ impl Writer {
             builder.spawn(move || shared.run(&directory)).ok()
         };
         let threads = (0..THREADS).filter_map(start).collect();
-        Writer { shared, threads }
+        Writer { shared, queue_length, threads }
     }
 
-    /// Queues rows of a table. A batch without rows makes sure that the file exists.
+    /// Queues rows of a table, and waits until no more batches wait than may. A batch without rows makes sure that the
+    /// file exists.
     pub fn write(&mut self, table: &str, build: Build) -> Result<(), WriteError> {
         let mut state = self.shared.lock();
-        while state.waiting.len() >= QUEUE_LENGTH && state.failure.is_none() && !self.threads.is_empty() {
-            state = self.shared.wait(state);
-        }
         if state.failure.is_some() || self.threads.is_empty() {
             return Err(WriteError::Stopped);
         }
         state.waiting.push_back((table.to_string(), build));
         self.shared.changed.notify_all();
+        while state.waiting.len() > self.queue_length && state.failure.is_none() {
+            state = self.shared.wait(state);
+        }
         Ok(())
     }
 
@@ -125,6 +131,8 @@ struct State {
     /// The rows of each table whose file is closed.
     counts: BTreeMap<String, u64>,
     failure: Option<WriteError>,
+    /// The rows that were written since memory went back to the kernel.
+    rows: usize,
 }
 
 /// What a thread does next.
@@ -215,7 +223,17 @@ impl Shared {
             writer.release_file();
         }
         state.tables.insert(table, Some(writer));
+        state.rows += batch.num_rows();
+        let is_time = state.rows >= GIVE_BACK_ROWS;
+        if is_time {
+            state.rows = 0;
+        }
+        drop(state);
         self.changed.notify_all();
+        drop(batch);
+        if is_time {
+            memory::give_back();
+        }
         Ok(())
     }
 }
@@ -258,7 +276,7 @@ mod tests {
     #[test]
     fn a_group_tells_its_times_and_its_threads() {
         let folder = tempfile::tempdir().unwrap();
-        let mut writer = Writer::start(folder.path());
+        let mut writer = Writer::start(folder.path(), QUEUE_LENGTH);
         let count = 2 * GROUP_ROWS as i64 + 5;
         let build = move || {
             // Each group has a thread of its own, and one that all have.
@@ -287,7 +305,7 @@ mod tests {
     #[test]
     fn many_tables_do_not_keep_many_files_open() {
         let folder = tempfile::tempdir().unwrap();
-        let mut writer = Writer::start(folder.path());
+        let mut writer = Writer::start(folder.path(), QUEUE_LENGTH);
         let mut most = 0;
         for number in 0..3 {
             for table in 0..700 {
@@ -309,7 +327,7 @@ mod tests {
         let panics: Build = Box::new(|| panic!("of a test"));
         let outcomes = [refused, panics].map(|build| {
             let folder = tempfile::tempdir().unwrap();
-            let mut writer = Writer::start(folder.path());
+            let mut writer = Writer::start(folder.path(), QUEUE_LENGTH);
             writer.write("t", build).unwrap();
             while writer.write("t", batch(0)).is_ok() {}
             writer.finish().unwrap_err().to_string()

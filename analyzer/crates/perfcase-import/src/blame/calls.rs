@@ -91,7 +91,7 @@ pub(super) type CallName = u16;
 pub(super) const NO_CALL: CallName = CallName::MAX;
 
 /// The names of calls.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct CallNames {
     names: Vec<(Box<str>, CallKind)>,
     numbers: HashMap<Box<str>, CallName>,

@@ -1,5 +1,7 @@
 //! Who or what a thread waited for: a wait is replaced by what its waker did meanwhile, again and again.
 
+use std::sync::Arc;
+
 use super::calls::{CallKind, CallName, CallNames, NO_CALL, Thing};
 use super::history::{Call, Context, Doing, History, NONE, Piece};
 use super::measured::Measured;
@@ -101,7 +103,7 @@ pub(super) const MOST_PIECES: usize = 4096;
 pub(super) struct Known<'a> {
     pub(super) history: &'a History,
     pub(super) works: &'a Works,
-    pub(super) names: &'a CallNames,
+    pub(super) names: &'a Arc<CallNames>,
     /// What each descriptor is.
     pub(super) things: &'a [Thing],
     /// Requests to disks that ended, in the order of time: when, who made it, the device.

@@ -286,14 +286,13 @@ fn add_states(batch: &Batch, history: &mut History) -> Option<i64> {
 fn add_calls(batch: &Batch, history: &mut History, names: &mut CallNames) -> Option<i64> {
     let (starts, ends, utids) = (batch.i64s("ts_ns")?, batch.i64s("exit_ts_ns")?, batch.u32s("utid")?);
     let (rets, errors, descriptors) = (batch.i64s("ret")?, batch.i32s("errno")?, batch.u32s("descriptor_id")?);
-    let (symbols, cuts) = (batch.symbols("name")?, batch.symbols("cut_at")?);
+    let (symbols, cuts) = (batch.symbols("name")?, batch.0.column_by_name("cut_at")?);
     let (pairings, arguments) = (batch.symbols("pairing")?, batch.lists("args")?);
     let numbers = names.numbers(symbols);
-    let is_cut = meanings(cuts, |cut| cut == "start" || cut == "end");
     let has_entry = meanings(pairings, |pairing| pairing != "exit_only");
     let mut last = None;
     for row in 0..batch.0.num_rows() {
-        let (end, is_cut) = (at(ends, row), meaning(cuts, &is_cut, row).unwrap_or(false));
+        let (end, is_cut) = (at(ends, row), cuts.is_valid(row));
         last = last.max(end);
         let has_entry = meaning(pairings, &has_entry, row).unwrap_or(false);
         let start = if has_entry { starts.value(row) } else { i64::MIN };

@@ -18,6 +18,7 @@ mod snapshots;
 mod work;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::writer::WriteError;
 use calls::{CallKind, CallNames, Thing};
@@ -47,7 +48,7 @@ pub(crate) struct Written {
 /// # Errors
 /// When a table cannot be read or written.
 pub(crate) fn write(folder: &Path) -> Result<Option<Written>, WriteError> {
-    let mut names = CallNames::default();
+    let mut names = Arc::new(CallNames::default());
     let mut history = History::new();
     let Some(mut input) = Input::open(folder, &mut history)? else { return Ok(None) };
     let works = input.works()?;
@@ -58,7 +59,7 @@ pub(crate) fn write(folder: &Path) -> Result<Option<Written>, WriteError> {
     // The ends of the last two windows: what ended before the first of them is forgotten when a third is at hand.
     let mut edges = (i64::MIN, i64::MIN);
     loop {
-        let (is_last, end) = input.window(&mut history, &mut names, WINDOW)?;
+        let (is_last, end) = input.window(&mut history, Arc::make_mut(&mut names), WINDOW)?;
         history.sort();
         let until = if is_last { i64::MAX } else { edges.1 };
         let known = Known {
@@ -74,9 +75,6 @@ pub(crate) fn write(folder: &Path) -> Result<Option<Written>, WriteError> {
         let mut written = Vec::with_capacity(history.threads.len());
         for utid in 0..history.threads.len() as u32 {
             written.push(blame.thread(utid, until));
-            if blame.output.is_full() {
-                blame.output.flush(&names);
-            }
         }
         looks_left = blame.looks_left;
         for (thread, written) in history.threads.iter_mut().zip(written) {
@@ -150,6 +148,9 @@ impl Blame<'_> {
             if !is_own_run && (has_work || due.cause.hinders()) {
                 self.output.push(utid, piece, &part, &call, waker, due);
             }
+        }
+        if self.output.is_full() {
+            self.output.flush(known.names);
         }
     }
 }

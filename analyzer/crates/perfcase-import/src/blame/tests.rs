@@ -11,7 +11,7 @@ use super::*;
 struct Story {
     history: History,
     works: Works,
-    names: CallNames,
+    names: Arc<CallNames>,
     things: Vec<Thing>,
     completions: Vec<(i64, u32, u32)>,
     samples: Samples,
@@ -55,7 +55,7 @@ impl Story {
     fn call(mut self, utid: u32, start: i64, end: i64, name: &str, thing: Thing) -> Story {
         let descriptor = self.things.len() as u32;
         self.things.push(thing);
-        let name = self.names.number(name);
+        let name = Arc::make_mut(&mut self.names).number(name);
         let call = Call { start, end, descriptor, word: NONE, name, has_timed_out: false, is_polled: false };
         self.history.add_call(utid, call);
         self

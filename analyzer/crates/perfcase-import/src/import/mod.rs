@@ -16,7 +16,7 @@ use self::inputs::Inputs;
 use crate::columns::QUANTITY_MAX;
 use crate::session::{Session, SourceId, SourceInfo};
 use crate::source::{self, Source};
-use crate::writer::WriteError;
+use crate::writer::{WriteError, memory};
 use perfcase_symbols::Kallsyms;
 
 /// The caller's options.
@@ -103,7 +103,7 @@ pub fn import(
     options: &Options,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Summary, ImportError> {
-    crate::memory::keep_freed();
+    let _memory = memory::OfImport::begin();
     let capture = Arc::new(Capture::open(path)?);
     let objects = Objects::new(Some(capture.clone()), &options.debug_dirs);
     let objects = objects.map_err(|(path, why)| ImportError::DebugDir { path, why })?;
@@ -128,6 +128,7 @@ pub fn import(
         return Err(ImportError::Stopped);
     }
     drop(sources);
+    memory::give_back();
     let capture_id = match hashed.join() {
         Ok(Ok(id)) => id,
         Ok(Err(source)) => return Err(ImportError::Io { path: path.to_path_buf(), source }),
@@ -148,6 +149,7 @@ pub fn import(
     let mut issues = session.model.issues.list().to_vec();
     let folder = tables;
     let mut tables = session.close()?;
+    memory::give_back();
     if let Some(written) = crate::blame::write(&folder)? {
         tables.insert("blame".into(), written.rows);
         if written.refused_count > 0 {
