@@ -31,7 +31,7 @@ WITH threshold AS (
   GROUP BY counted_inode, comm, pid, local
 ), queues AS (
   SELECT counted_inode AS netns_inode, string_agg(format('{} of {}: {} waited for a backlog of {}', local, coalesce(comm || ' (' || pid || ')', 'an unknown process'), waiting_count, backlog_count),
-    '; ' ORDER BY waiting_count DESC, local, pid) AS text, count(*) AS queue_count, list_sort(list(DISTINCT 'peer ' || local)) AS about
+    '; ' ORDER BY waiting_count DESC, local, pid) AS text, count(*) AS queue_count, list_sort(list(DISTINCT 'peer ' || local) || list(DISTINCT 'requests of ' || local)) AS about
   FROM full_queue
   GROUP BY counted_inode
 ), both_told AS (
