@@ -1,6 +1,6 @@
 -- stopped: A process was stopped: by a signal, a debugger or the freezer of its control group
 -- condition: a thread of the workload was stopped (state T: SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU in signal(7)) or traced (state t: ptrace(2), as by a debugger or
---   strace), or slept as the freezer of a control group told it (docker pause; the callchain of who woke it before or after says so: cgroups/freezer-subsystem.rst, cgroup-v2.rst of the kernel) for 1 s or longer without a break, by its context switches or, where it did not run at all, by snapshots that all say so with the same
+--   strace), or slept as the freezer of a control group told it (docker pause; the callchain of who woke it before or after says so: cgroups/freezer-subsystem.rst, cgroup-v2.rst of the kernel) for 1 s or longer without a break, by its context switches or, where it did not run at all, by snapshots after the first one that all say so with the same
 --   number of runs. A warning; critical if others waited for it for a tenth of the workload's time; a note if nobody was seen to wait for it, as for a job that its user has suspended. Each waited
 --   for it as far as blame follows the wait to it
 -- means: it does nothing and answers nobody until it is continued (SIGCONT). Connections to it are accepted by the kernel and requests queue up
@@ -39,13 +39,14 @@ WITH threshold AS (
   -- The freezer wakes it so that it freezes at once, or it thaws it.
   WHERE s.ts_ns - b.end_ns < h.freezing_ns OR s.waker_stack_id IN (SELECT stack_id FROM freezer)
   UNION ALL
-  -- Who did not run between two readings has the same number of runs.
+  -- Who did not run between two readings has the same number of runs. Who was stopped before the first reading was so before the incident: a suspended
+  -- job, or one that is held until the recording begins.
   SELECT utid, CASE min(state) WHEN 'T' THEN 'stopped' ELSE 'traced' END, min(ts_ns), max(ts_ns) - min(ts_ns), max(snapshot) = (SELECT max(snapshot) FROM proc_thread), NULL
   FROM proc_thread
   WHERE run_count IS NOT NULL AND utid IN (SELECT utid FROM workload_thread)
     AND utid NOT IN (SELECT utid FROM followed_state WHERE state IN ('stopped', 'traced'))
   GROUP BY utid, run_count
-  HAVING bool_and(state IN ('T', 't')) AND min(state) = max(state) AND max(ts_ns) - min(ts_ns) >= (SELECT stopped_ns FROM threshold)
+  HAVING min(snapshot) > (SELECT min(snapshot) FROM proc_thread) AND bool_and(state IN ('T', 't')) AND min(state) = max(state) AND max(ts_ns) - min(ts_ns) >= (SELECT stopped_ns FROM threshold)
 ), of_process AS (
   SELECT t.upid, s.state, count(DISTINCT s.utid) AS thread_count, max(s.duration_ns) AS longest_ns, arg_max(s.ts_ns, (s.duration_ns, -s.ts_ns)) AS ts_ns,
     arg_max(s.is_open, (s.duration_ns, -s.ts_ns)) AS is_open,
