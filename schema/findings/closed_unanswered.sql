@@ -1,6 +1,6 @@
 -- closed_unanswered: Connections are closed by the other end without any answer
 -- condition: on 5 connections or more of a process to one peer, a tenth or more of those on which it wrote something, the other end closed (a read returned 0, the
---   end of the file: recv(2)) and had not sent a byte. Critical from half. Connections that were reset are failing_calls'. Where the process at the other end is in the
+--   end of the file: recv(2)) and had not sent a byte. Where the process itself had said before that it sends no more (shutdown(2)), the end is its answer. Critical from half. Connections that were reset are failing_calls'. Where the process at the other end is in the
 --   recording too, the message has how many of its processes ended with a request under way, and whether a signal was sent just before (kill(2))
 -- means: the question was read or not, nobody knows, and it was not answered: the server died in the middle (a crash, a watchdog such as gunicorn's --timeout,
 --   PHP-FPM's request_terminate_timeout), turned the connection away, or closes idle connections that the client uses again
@@ -25,17 +25,20 @@ WITH threshold AS (
   WHERE kind = 'socket' AND opened_by = 'socket' AND peer IS NOT NULL AND upid IN (SELECT upid FROM workload_thread)
     AND (upid, peer) IN (SELECT (d.upid, d.peer) FROM descriptor AS d JOIN ended USING (descriptor_id) WHERE d.opened_by = 'socket')
 ), moved AS (
-  SELECT s.descriptor_id, bool_or(s.ret > 0 AND s.name IN ('write', 'writev', 'send', 'sendto', 'sendmsg', 'sendmmsg', 'sendfile', 'sendfile64')) AS has_asked,
+  SELECT s.descriptor_id, coalesce(bool_or(s.ret = 0 AND s.name = 'shutdown'), false) AS has_parted, bool_or(s.ret > 0 AND s.name IN ('write', 'writev', 'send', 'sendto', 'sendmsg', 'sendmmsg', 'sendfile', 'sendfile64')) AS has_asked,
     bool_or(s.ret > 0 AND s.name IN ('read', 'readv', 'recv', 'recvfrom', 'recvmsg', 'recvmmsg')) AS is_answered,
     max(s.exit_ts_ns) FILTER (s.ret = 0 AND s.name IN ('read', 'readv', 'recv', 'recvfrom', 'recvmsg')) AS end_ns
   FROM syscall AS s
   WHERE s.descriptor_id IN (SELECT descriptor_id FROM client)
   GROUP BY s.descriptor_id
+), asked AS (
+  -- Who has said that it sends no more waits for the end, not for an answer (a shipper of logs or metrics).
+  SELECT * FROM moved WHERE has_asked AND NOT has_parted
 ), total AS (
-  SELECT c.upid, c.peer, count(*) FILTER (m.has_asked) AS asked_count, count(*) FILTER (m.has_asked AND NOT m.is_answered AND m.end_ns IS NOT NULL) AS closed_count,
-    list(m.end_ns) FILTER (m.has_asked AND NOT m.is_answered AND m.end_ns IS NOT NULL) AS ends
+  SELECT c.upid, c.peer, count(*) AS asked_count, count(*) FILTER (NOT m.is_answered AND m.end_ns IS NOT NULL) AS closed_count,
+    list(m.end_ns) FILTER (NOT m.is_answered AND m.end_ns IS NOT NULL) AS ends
   FROM client AS c
-  JOIN moved AS m USING (descriptor_id)
+  JOIN asked AS m USING (descriptor_id)
   GROUP BY c.upid, c.peer
 ), found AS (
   SELECT t.*, t.closed_count / t.asked_count AS closed_ratio FROM total AS t CROSS JOIN threshold AS h

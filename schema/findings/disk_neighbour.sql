@@ -1,6 +1,6 @@
 -- disk_neighbour: Another process keeps a disk busy that this one waits for
 -- condition: threads of a process (or of a server with its workers) that answers requests waited for disks for a quarter of the time of their requests or more, 1 s or more in all; and another
---   process sent half or more of the requests to the disk to which the first one sent most of its own, while on average one thread or more of it waited for a
+--   process, not a thread of the kernel, sent half or more of the requests to the disk to which the first one sent most of its own, while on average one thread or more of it waited for a
 --   disk at any moment: the disk always had something of it to do. Critical from half of the time of the requests. Brendan Gregg, Systems Performance, 2nd edition, 9.5.1: who uses the disks
 -- means: the requests of both stand in one queue. A backup, a copy or a scan that keeps several requests under way takes as much of the disk as
 --   there is
@@ -9,7 +9,7 @@
 -- next: on the host: give the other one a limit (io.max, ionice) or another time, or this one a disk of its own
 -- about: the disk
 -- taught by: -
--- source: blame, block_device, block_io, process, recorded_span, recorder_thread, request, service_process, thread
+-- source: blame, block_device, block_io, proc_thread, process, recorded_span, recorder_thread, request, service_process, thread
 -- evidence: SELECT p.name, b.device, b.operation, count(*) AS request_count, sum(b.size_bytes) AS request_bytes FROM block_io AS b JOIN thread AS t USING (utid) JOIN process AS p USING (upid)
 --   GROUP BY ALL ORDER BY request_count DESC, p.name, b.device, b.operation
 -- judged when: SELECT EXISTS (FROM block_io)
@@ -29,6 +29,9 @@ WITH threshold AS (
   JOIN service_process AS f ON f.upid = t.upid
   WHERE b.cause = 'disk' AND b.work <> 'call' AND b.utid NOT IN (SELECT utid FROM recorder_thread)
   GROUP BY f.service_upid
+), of_kernel AS (
+  -- 2097152 is PF_KTHREAD: the journal and the write-back work for others.
+  SELECT DISTINCT t.upid FROM proc_thread AS x JOIN thread AS t USING (utid) WHERE x.flags & 2097152 <> 0 AND t.upid IS NOT NULL
 ), sent AS (
   SELECT b.device, f.service_upid AS upid, count(*) AS request_count
   FROM block_io AS b
@@ -44,7 +47,7 @@ WITH threshold AS (
   FROM waited AS w
   JOIN served AS s USING (upid)
   JOIN disk AS d ON d.upid = w.upid AND d.is_main
-  JOIN disk AS n ON n.device = d.device AND n.upid <> w.upid
+  JOIN disk AS n ON n.device = d.device AND n.upid <> w.upid AND n.upid NOT IN (SELECT upid FROM of_kernel)
   JOIN waited AS o ON o.upid = n.upid
   JOIN recorded_span AS c ON c.table_name = 'thread_state' AND c.duration_ns > 0
   CROSS JOIN threshold AS h

@@ -12,7 +12,9 @@
 -- follows from: answers_wait, connection_queue, event_loop_computes, listen_overflow, short_processes, stopped
 -- taught by: -
 -- source: blame, block_device, descriptor, process, recorded_span, recorder_thread, request, service_address, service_process, socket_turn, thread
--- evidence: SELECT r.upid, r.local, r.utid, r.ts_ns - t.ts_ns AS unread_ns, t.gap_ns FROM socket_turn AS t ASOF JOIN request AS r ON r.peer = t.local AND r.local = t.peer AND t.ts_ns <= r.ts_ns
+-- evidence: SELECT r.upid, r.local, r.utid, r.ts_ns - t.ts_ns AS unread_ns, t.gap_ns FROM socket_turn AS t ASOF JOIN request AS r
+--   ON replace(replace(r.peer, '[::ffff:', ''), ']:', ':') = replace(replace(t.local, '[::ffff:', ''), ']:', ':')
+--   AND replace(replace(r.local, '[::ffff:', ''), ']:', ':') = replace(replace(t.peer, '[::ffff:', ''), ']:', ':') AND t.ts_ns <= r.ts_ns
 --   WHERE t.is_client AND r.ts_ns < t.answer_ts_ns ORDER BY unread_ns DESC, r.ts_ns
 WITH threshold AS (
   SELECT 20 AS request_count, 10000000 AS unread_ns, 100000000 AS critical_ns, 0.5 AS share_ratio, 0.5 AS outstanding
