@@ -146,10 +146,10 @@ def gunicorn(scene, code: str, *options: str, port: int = 8000, group: str | Non
     scene.wait_port(port)
 
 
-def node(scene, code: str, *, port: int = 3000) -> None:
+def node(scene, code: str, *, port: int = 3000, nice: int = 0) -> None:
     """A program of Node.js that listens on a port."""
     Path("/scene/app.js").write_text(textwrap.dedent(code))
-    scene.start("node", "/scene/app.js")
+    scene.start("nice", f"-n{nice}", "node", "/scene/app.js")
     scene.wait_port(port)
 
 

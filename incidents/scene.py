@@ -97,7 +97,11 @@ class Scene:
             V2,
             *(path for path in V2.iterdir() if path.is_dir() and path.name in ("cpu", "memory", "unified")),
         ]:
-            # Under version 1 the folder above the hierarchies is none itself.
+            # Under version 1 the folder above the hierarchies is none itself. Under version 2 the group above says which controllers there are.
+            if (root / "cgroup.subtree_control").exists():
+                for controller in (root / "cgroup.controllers").read_text().split():
+                    with contextlib.suppress(OSError):
+                        (root / "cgroup.subtree_control").write_text(f"+{controller}")
             if (root / "cgroup.procs").exists():
                 with contextlib.suppress(OSError):
                     (root / name).mkdir(exist_ok=True)

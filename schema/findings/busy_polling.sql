@@ -1,7 +1,8 @@
 -- busy_polling: A thread asks again and again whether there is something to do: it takes a CPU for nothing
 -- condition: half or more of a thread's calls came back at once and had done nothing, and there were more than 10,000 of these for each
 --   second that it ran: sched_yield; poll, select or epoll_wait with a timeout of 0 that returned 0 (one whose timeout is in
---   memory: that returned 0 within 0.1 ms); a read or accept that failed with EAGAIN within 0.1 ms; a sleep of less than 1 ms. From each of these to its
+--   memory: that returned 0 within 0.1 ms); a read or accept that failed with EAGAIN within 0.1 ms; a sleep of less than 1 ms; a wait that returned at once and said that something is ready, where
+--   the next call is such a wait again: nothing was done with it (epoll(7), level-triggered). From each of these to its
 --   next call, at most 0.1 ms, or for sleeps by their share of the calls, they make up more than half of the time that it ran, which is 1 % of the recording or more. A
 --   warning from a tenth of the recording, else a note. An event loop that reads each socket until EAGAIN has several other
 --   calls for each EAGAIN
@@ -28,17 +29,27 @@ WITH threshold AS (
         THEN s.errno_name = 'EAGAIN' AND s.duration_ns < (SELECT round_ns FROM threshold)
       WHEN s.name IN ('nanosleep', 'clock_nanosleep', 'clock_nanosleep_time64') THEN s.ret = 0 AND s.duration_ns < (SELECT sleep_ns FROM threshold)
     END AS is_idle,
-    s.name LIKE '%nanosleep%' AS is_sleep
+    s.name LIKE '%nanosleep%' AS is_sleep,
+    s.name IN ('poll', 'epoll_wait', 'epoll_pwait', 'ppoll', 'ppoll_time64', 'select', '_newselect', 'pselect6', 'pselect6_time64', 'epoll_pwait2')
+      AND s.ret > 0 AND s.duration_ns < (SELECT round_ns FROM threshold) AS is_ready
   FROM syscall AS s
 ), counted AS (
-  SELECT s.utid, s.name, s.descriptor_id, count(*) AS call_count, count(*) FILTER (s.is_idle) AS idle_count, count(*) FILTER (s.is_idle AND s.is_sleep) AS sleep_count
+  SELECT s.utid, s.name, s.descriptor_id, count(*) AS call_count, count(*) FILTER (s.is_idle) AS idle_count, count(*) FILTER (s.is_idle AND s.is_sleep) AS sleep_count,
+    count(*) FILTER (s.is_ready) AS ready_count
   FROM called AS s
   GROUP BY s.utid, s.name, s.descriptor_id
-), often AS (
-  SELECT utid, sum(call_count) AS call_count, sum(idle_count) AS idle_count, sum(sleep_count) AS sleep_count, arg_max({name: name, descriptor_id: descriptor_id}, (idle_count, name, descriptor_id)) AS most
+), of_thread AS (
+  -- Each call of another kind may have done something for one wait that said ready: at least those that are more were in vain.
+  SELECT utid, sum(call_count) AS call_count, sum(idle_count) + greatest(0, 2 * sum(ready_count) + sum(idle_count) - sum(call_count)) AS idle_count,
+    sum(sleep_count) AS sleep_count,
+    arg_max({name: name, descriptor_id: descriptor_id, is_ready: ready_count > idle_count}, (idle_count + ready_count, name, descriptor_id)) AS most
   FROM counted
   GROUP BY utid
-  HAVING sum(idle_count) > 0 AND sum(idle_count) >= any_value((SELECT call_ratio FROM threshold)) * sum(call_count)
+), often AS (
+  SELECT o.*
+  FROM of_thread AS o
+  CROSS JOIN threshold AS h
+  WHERE o.idle_count > 0 AND o.idle_count >= h.call_ratio * o.call_count
 ), ran AS (
   SELECT utid, sum(duration_ns) AS run_ns
   FROM followed_state
@@ -53,9 +64,10 @@ WITH threshold AS (
   CROSS JOIN threshold AS h
   WHERE r.run_ns >= h.run_ratio * c.duration_ns AND o.idle_count > h.call_per_s * (r.run_ns / 1e9)
 ), timed AS (
-  SELECT s.utid, s.is_idle, s.is_sleep, lead(s.ts_ns) OVER (PARTITION BY s.utid ORDER BY s.ts_ns, s.exit_ts_ns) - s.ts_ns AS round_ns
+  SELECT s.utid, s.is_sleep, lead(s.ts_ns) OVER next - s.ts_ns AS round_ns, s.is_idle IS TRUE OR s.is_ready AND lead(s.is_ready) OVER next AS is_idle
   FROM called AS s
   WHERE s.utid IN (SELECT utid FROM busy)
+  WINDOW next AS (PARTITION BY s.utid ORDER BY s.ts_ns, s.exit_ts_ns)
 ), lost AS (
   SELECT s.utid, sum(least(s.round_ns, h.round_ns)) FILTER (NOT s.is_sleep) AS idle_ns
   FROM timed AS s
@@ -66,9 +78,10 @@ WITH threshold AS (
 SELECT
   @severity(false, b.run_ratio >= h.warning_ratio) AS severity,
   format('{} ({})', coalesce(b.comm, '?'), b.tid) AS subject,
-  format('{} of its {} calls ({:.1f} %) came back at once with nothing done, {} for each second that it ran; most often {}{}. It ran for {:.2f} s, {:.1f} % of the recording',
+  format('{} of its {} calls ({:.1f} %) came back at once with nothing done, {} for each second that it ran; most often {}{}{}. It ran for {:.2f} s, {:.1f} % of the recording',
     @whole(b.idle_count), @whole(b.call_count), 100 * b.idle_count / b.call_count, @whole(b.idle_count / (b.run_ns / 1e9)),
-    b.most.name, coalesce(' on ' || coalesce(d.peer, d.target, d.label), ''), b.run_ns / 1e9, 100 * b.run_ratio) AS message,
+    b.most.name, coalesce(' on ' || coalesce(d.peer, d.target, d.label), ''),
+    CASE WHEN b.most.is_ready THEN ', which says each time that a descriptor is ready' ELSE '' END, b.run_ns / 1e9, 100 * b.run_ratio) AS message,
   @whole(l.lost_ns) AS cost_ns
 FROM busy AS b
 JOIN (

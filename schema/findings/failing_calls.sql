@@ -3,7 +3,8 @@
 --   (EMFILE, ENFILE, ENOSPC, EDQUOT, EIO; ENOMEM of mmap, brk, mremap, fork and exec; EADDRNOTAVAIL of connect and bind; EAGAIN of fork, and of connect to a Unix socket);
 --   or more than half of its connects, 10 or more, were refused or found no way (a name with two addresses is tried twice, so that half
 --   is usual); or a tenth of its reads or writes on connections, 10 or more, met a connection that was reset or closed; or nine in ten
---   of its calls of one kind, 10 or more, were not permitted (EACCES). Critical where half of these calls failed because something was used up,
+--   of its calls of one kind, 10 or more, were not permitted (EACCES); or half of them, 10 or more, met a file system that is read-only (EROFS; not of mkdir: programs in
+--   read-only containers try to make folders for their caches). Critical where half of these calls failed because something was used up,
 --   or nine in ten of the connects failed. TCP connections count by what the kernel says became of them, where that was recorded: also those
 --   whose connect did not wait (EINPROGRESS), and those that the process gave up. What failed before the first connection to the same end
 --   was made (a start), or over IPv6 where the same port was reached over IPv4, makes a note at most. What these errors say is in the
@@ -15,7 +16,7 @@
 -- about: what the process has too little of, and those who are not answered if it cannot accept them
 -- follows from: fd_leak, thread_leak
 -- taught by: A tale of ten bugs (3)
--- source: syscall_error, connection, service_address, workload_thread
+-- source: syscall_error, connection, file_system, service_address, workload_thread
 -- evidence: SELECT process, pid, name, errno_name, target, peer, error_count, call_count, error_ratio, first_ts_ns FROM syscall_error
 --   WHERE errno_name NOT IN ('EAGAIN', 'EINTR', 'ENOENT', 'EINPROGRESS')
 --   UNION ALL SELECT process, pid, 'connect', NULL, NULL, peer_address || ' port ' || peer_port, failed_count + given_up_count, connection_count,
@@ -23,7 +24,7 @@
 --   ORDER BY error_count DESC
 WITH threshold AS (
   SELECT 3 AS wanting_count, 0.5 AS wanting_critical, 10 AS error_count, 0.5 AS connect_ratio, 0.9 AS connect_critical, 0.1 AS reset_ratio,
-    0.9 AS denied_ratio
+    0.9 AS denied_ratio, 0.5 AS read_only_ratio
 ), sorted AS (
   SELECT *, CASE WHEN kind = 'socket' THEN peer ELSE target END AS about,
     CASE
@@ -34,6 +35,7 @@ WITH threshold AS (
       WHEN name = 'connect' AND errno_name IN ('ECONNREFUSED', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH') THEN 'connect'
       WHEN errno_name IN ('ECONNRESET', 'EPIPE') OR errno_name = 'ETIMEDOUT' AND kind = 'socket' AND name <> 'connect' THEN 'reset'
       WHEN errno_name = 'EACCES' THEN 'denied'
+      WHEN errno_name = 'EROFS' AND name NOT IN ('mkdir', 'mkdirat') THEN 'read_only'
     END AS class
   FROM syscall_error
   WHERE upid IN (SELECT upid FROM workload_thread)
@@ -64,13 +66,17 @@ WITH threshold AS (
   FROM connected AS c
   CROSS JOIN threshold AS h
   WHERE c.error_count >= h.error_count AND c.error_count / c.call_count > h.connect_ratio
+), read_only AS (
+  SELECT string_agg(DISTINCT mount_point, ', ' ORDER BY mount_point) AS mount_points
+  FROM file_system
+  WHERE is_read_only AND file_system NOT IN ('cramfs', 'erofs', 'iso9660', 'overlay', 'squashfs')
 ), judged AS (
   SELECT t.*, t.error_count / t.call_count AS error_ratio FROM totalled AS t
   -- What is known of the connections says more.
   WHERE t.class <> 'connect' OR NOT EXISTS (FROM failing AS f WHERE f.upid = t.upid AND f.error_count >= t.error_count)
 )
 SELECT
-  @severity(CASE j.class WHEN 'wanting' THEN j.error_ratio >= h.wanting_critical WHEN 'connect' THEN j.error_ratio >= h.connect_critical ELSE false END, true) AS severity,
+  @severity(CASE j.class WHEN 'wanting' THEN j.error_ratio >= h.wanting_critical WHEN 'read_only' THEN j.error_ratio >= h.denied_ratio WHEN 'connect' THEN j.error_ratio >= h.connect_critical ELSE false END, true) AS severity,
   format('{} ({})', coalesce(j.process, '?'), coalesce(j.pid::VARCHAR, '?')) AS subject,
   format('{} of {} calls of {} failed ({:.1f} %), the first at {:.2f} s: {}, {}{}', @whole(j.error_count), @whole(j.call_count), j.name, 100 * j.error_ratio,
     j.first_ns / 1e9, j.errno_name,
@@ -80,6 +86,7 @@ SELECT
       WHEN 'ENOSPC' THEN 'no space left on the device'
       WHEN 'EDQUOT' THEN 'the quota of disk space is used up'
       WHEN 'EIO' THEN 'the device failed'
+      WHEN 'EROFS' THEN 'the file system is read-only' || coalesce(' (read-only on this host: ' || (SELECT mount_points FROM read_only) || ')', '')
       WHEN 'ENOMEM' THEN 'no memory left, or a limit of it'
       WHEN 'EADDRNOTAVAIL' THEN 'no local port left, or an address that the host does not have'
       WHEN 'EAGAIN' THEN CASE j.name WHEN 'connect' THEN 'the accept queue of the Unix socket is full' ELSE 'no process or thread left: a limit' END
@@ -101,6 +108,7 @@ WHERE CASE j.class
     WHEN 'wanting' THEN j.error_count >= h.wanting_count
     WHEN 'connect' THEN j.error_count >= h.error_count AND j.error_ratio > h.connect_ratio
     WHEN 'reset' THEN j.error_count >= h.error_count AND j.error_ratio >= h.reset_ratio
+    WHEN 'read_only' THEN j.error_count >= h.error_count AND j.error_ratio >= h.read_only_ratio
     ELSE j.error_count >= h.error_count AND j.error_ratio >= h.denied_ratio
   END
 UNION ALL

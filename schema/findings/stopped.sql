@@ -61,7 +61,7 @@ WITH threshold AS (
   FROM blame AS b
   JOIN thread AS t USING (utid)
   JOIN thread AS o ON o.utid = b.on_utid
-  WHERE b.cause = 'stopped' AND b.utid <> b.on_utid
+  WHERE b.cause = 'stopped' AND b.utid <> b.on_utid AND b.utid IN (SELECT utid FROM workload_thread)
   GROUP BY o.upid
   UNION ALL
   -- Blame follows a frozen thread to who thawed it.
@@ -70,7 +70,7 @@ WITH threshold AS (
   JOIN thread AS o ON o.upid = f.upid
   JOIN blame AS b ON b.waker_utid = o.utid AND b.utid <> o.utid
   JOIN thread AS t ON t.utid = b.utid
-  WHERE f.state = 'frozen' AND b.ts_ns < f.ts_ns + f.longest_ns AND b.ts_ns + b.duration_ns > f.ts_ns
+  WHERE f.state = 'frozen' AND b.utid IN (SELECT utid FROM workload_thread) AND b.ts_ns < f.ts_ns + f.longest_ns AND b.ts_ns + b.duration_ns > f.ts_ns
   GROUP BY f.upid
 )
 SELECT

@@ -21,7 +21,7 @@
 -- column wait_ratio [ratio]: its share of all that threads of this name waited in this kind of work
 -- column wait_count [count]: parts of waits
 -- column wait_max_ns [ns]: the longest of them
--- column on_function: where on_comm ran for most of this time, by the samples of its CPU time: the innermost function that is not the kernel's; NULL where it did not run or was not sampled
+-- column on_function: where on_comm ran for most of this time, by the samples of its CPU time: the innermost function that is not the kernel's, or the object of one without a name; NULL where it did not run or was not sampled
 WITH part AS (
   -- Few rows of many: names are then asked of these.
   SELECT b.utid, b.name_id, b.work, b.call, b.cause, b.on_utid, b.on_name_id, b.on_call, b.on_descriptor_id, b.device,
@@ -32,7 +32,7 @@ WITH part AS (
 ), named AS (
   SELECT coalesce(n.comm, t.comm) AS comm, b.work, b.call, b.cause, coalesce(k.comm, o.comm) AS on_comm, b.on_call,
     CASE WHEN b.device IS NOT NULL THEN coalesce(v.device_name, b.device) ELSE coalesce(d.peer, d.target, d.kind) END AS on_target,
-    l.label AS on_function, b.wait_ns, b.wait_count, b.wait_max_ns, b.utid IN (SELECT utid FROM recorder_thread) AS is_recorder
+    CASE WHEN l.unnamed_address IS NULL THEN l.label ELSE l.dso END AS on_function, b.wait_ns, b.wait_count, b.wait_max_ns, b.utid IN (SELECT utid FROM recorder_thread) AS is_recorder
   FROM part AS b
   JOIN thread AS t USING (utid)
   LEFT JOIN thread_name AS n ON n.name_id = b.name_id

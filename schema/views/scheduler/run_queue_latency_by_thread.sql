@@ -22,21 +22,37 @@
 -- column woken_wait_total_ns [ns]: the part of wait_total_ns that follows a wakeup
 -- column woken_wait_max_ns [ns]: the longest wait after a wakeup
 -- column open_ns [ns]: the wait that the end of the capture cut
+WITH lengths AS (
+  -- Waits of the same length are counted first: the percentiles then take memory for each length, not for each wait.
+  SELECT
+    utid, tid, pid, comm, is_open, state, wait_ns,
+    count(*) AS length_count,
+    min(ts_ns) AS first_ts_ns
+  FROM run_queue_wait
+  GROUP BY ALL
+),
+placed AS (
+  SELECT
+    *,
+    sum(length_count) OVER (PARTITION BY utid, tid, pid, comm, is_open ORDER BY wait_ns) AS shorter_count,
+    sum(length_count) OVER (PARTITION BY utid, tid, pid, comm, is_open) AS all_count
+  FROM lengths
+)
 SELECT
   utid, tid, pid, comm,
-  count(*) FILTER (NOT is_open) AS wait_count,
-  count(*) FILTER (NOT is_open AND state = 'runnable') AS woken_count,
-  count(*) FILTER (NOT is_open AND state = 'runnable_preempted') AS preempted_count,
-  @total_or_zero(wait_ns, NOT is_open) AS wait_total_ns,
-  avg(wait_ns) FILTER (NOT is_open) AS wait_avg_ns,
-  quantile_disc(wait_ns, 0.5) FILTER (NOT is_open) AS wait_p50_ns,
-  quantile_disc(wait_ns, 0.99) FILTER (NOT is_open) AS wait_p99_ns,
+  @total_or_zero(length_count, NOT is_open) AS wait_count,
+  @total_or_zero(length_count, NOT is_open AND state = 'runnable') AS woken_count,
+  @total_or_zero(length_count, NOT is_open AND state = 'runnable_preempted') AS preempted_count,
+  @total_or_zero(wait_ns * length_count, NOT is_open) AS wait_total_ns,
+  wait_total_ns / nullif(wait_count, 0) AS wait_avg_ns,
+  min(wait_ns) FILTER (NOT is_open AND shorter_count >= 0.5 * all_count) AS wait_p50_ns,
+  min(wait_ns) FILTER (NOT is_open AND shorter_count >= 0.99 * all_count) AS wait_p99_ns,
   max(wait_ns) FILTER (NOT is_open) AS wait_max_ns,
   -- The first of equally long waits.
-  max({wait_ns: wait_ns, negative_ts_ns: -ts_ns}) FILTER (NOT is_open).negative_ts_ns * -1 AS wait_max_ts_ns,
-  @total_or_zero(wait_ns, NOT is_open AND state = 'runnable') AS woken_wait_total_ns,
+  max({wait_ns: wait_ns, negative_ts_ns: -first_ts_ns}) FILTER (NOT is_open).negative_ts_ns * -1 AS wait_max_ts_ns,
+  @total_or_zero(wait_ns * length_count, NOT is_open AND state = 'runnable') AS woken_wait_total_ns,
   max(wait_ns) FILTER (NOT is_open AND state = 'runnable') AS woken_wait_max_ns,
-  @total_or_zero(wait_ns, is_open) AS open_ns
-FROM run_queue_wait
+  @total_or_zero(wait_ns * length_count, is_open) AS open_ns
+FROM placed
 GROUP BY utid, tid, pid, comm
 ORDER BY utid IN (SELECT utid FROM recorder_thread), wait_total_ns DESC, utid, comm

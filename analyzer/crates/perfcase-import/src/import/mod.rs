@@ -143,10 +143,9 @@ pub fn import(
     about::write_facts(&mut session, &capture, host.facts);
     about::write_capture(&mut session, &capture, &capture_id, path, options);
     report_bounded(&mut session);
-    session.model.issues.write(&mut session.sink.tables);
     session.tracepoints.complete();
     let other_columns = session.tracepoints.other_columns();
-    let mut issues = session.model.issues.list().to_vec();
+    let mut issues = std::mem::take(&mut session.model.issues);
     let folder = tables;
     let mut tables = session.close()?;
     memory::give_back();
@@ -154,13 +153,16 @@ pub fn import(
         tables.insert("blame".into(), written.rows);
         if written.refused_count > 0 {
             let message = "so many requests were under way that what some of them waited for is not followed";
-            issues.push(Issue::warning("requests_not_followed", message).count(written.refused_count));
+            issues.add(Issue::warning("requests_not_followed", message).count(written.refused_count));
         }
         if written.is_bounded {
             let message = "so many threads wait for one another that not every wait is followed to its cause";
-            issues.push(Issue::warning("waits_not_followed", message));
+            issues.add(Issue::warning("waits_not_followed", message));
         }
     }
+    // Last: every step before may have found something.
+    tables.insert("import_issue".into(), issues.write(&folder)?);
+    let issues = issues.list().to_vec();
     Ok(Summary { capture_id, tables, other_columns, issues })
 }
 

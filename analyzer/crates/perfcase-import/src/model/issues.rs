@@ -1,9 +1,12 @@
 //! Everything that was lost, damaged or not understood, as rows of `import_issue`.
 
+use std::path::Path;
+
 use hashbrown::HashMap;
 use perfcase_archive::Issue;
 
-use crate::tables::{ImportIssueRow, Tables};
+use crate::tables::{self, ImportIssueRow, ImportIssueTable, Table};
+use crate::writer::{WriteError, Writer};
 
 /// The most rows of one kind from one source. Further issues are only counted.
 const ROWS_OF_A_KIND: usize = 100;
@@ -41,9 +44,11 @@ impl Issues {
         &self.list
     }
 
-    pub(crate) fn write(&self, tables: &mut Tables) {
+    /// Writes the rows into `folder`, over the file that is there. Gives their number.
+    pub(crate) fn write(&self, folder: &Path) -> Result<u64, WriteError> {
+        let mut table = ImportIssueTable::default();
         for issue in &self.list {
-            tables.import_issue.push(ImportIssueRow {
+            table.push(ImportIssueRow {
                 severity: issue.severity.as_str(),
                 source: issue.source.as_deref(),
                 kind: issue.kind,
@@ -53,5 +58,29 @@ impl Issues {
                 hint: issue.hint.as_deref(),
             });
         }
+        let (name, columns) = (table.name().to_string(), table.take());
+        let mut writer = Writer::start(folder, 0);
+        writer.write(&name.clone(), Box::new(move || tables::batch(&name, columns)))?;
+        Ok(writer.finish()?.values().sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+
+    use super::*;
+
+    #[test]
+    fn what_is_found_after_the_tables_were_closed_is_in_the_table() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut issues = Issues::default();
+        assert_eq!(issues.write(folder.path()).unwrap(), 0);
+        issues.add(Issue::warning("first", "one"));
+        issues.add(Issue::warning("last", "two").count(3));
+        assert_eq!(issues.write(folder.path()).unwrap(), 2);
+        let file = std::fs::File::open(folder.path().join("import_issue.parquet")).unwrap();
+        let rows = ParquetRecordBatchReader::try_new(file, 10).unwrap().map(|batch| batch.unwrap().num_rows());
+        assert_eq!(rows.sum::<usize>(), 2);
     }
 }
