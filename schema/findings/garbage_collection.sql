@@ -10,13 +10,16 @@
 -- next: perfcase view thread_time: the collector's threads beside those of the program
 -- next: perfcase flamegraph: what the other threads do while they allocate
 -- next: the runtime's own log of collections (-Xlog:gc, --trace-gc, GODEBUG=gctrace=1); a larger heap (-Xmx, --max-old-space-size, GOGC, GOMEMLIMIT), less garbage per request
+-- about: the CPUs, if it took half of the time that the workload ran
 -- taught by: -
 -- source: frame, perf_event, process, recorded_span, sample, stack, thread, thread_time, workload_thread
 -- evidence: SELECT comm, pid, count(*) AS thread_count, sum(on_cpu_ns) AS on_cpu_ns, sum(run_queue_ns) AS run_queue_ns FROM thread_time
 --   WHERE pid IN (SELECT pid FROM thread_time WHERE comm SIMILAR TO '(GC Thread|G1 |ParGC|Par GC|ZWorker|XWorker|Shenandoah|[.]NET (Server GC|BGC)).*')
 --   GROUP BY ALL ORDER BY on_cpu_ns DESC, comm, pid
 WITH threshold AS (
-  SELECT 0.25 AS collecting_ratio, 0.75 AS critical_ratio, 500000000 AS run_ns, 0.1 AS cpus, 50 AS samples
+  SELECT 0.25 AS collecting_ratio, 0.75 AS critical_ratio, 500000000 AS run_ns, 0.1 AS cpus, 50 AS samples, 0.5 AS half
+), everything AS (
+  SELECT sum(on_cpu_ns) AS run_ns FROM thread_time WHERE utid IN (SELECT utid FROM workload_thread)
 ), collector AS (
   SELECT w.utid, w.upid
   FROM workload_thread AS w
@@ -74,19 +77,21 @@ SELECT
   @severity(x.collecting_ns >= h.critical_ratio * x.run_ns, true) AS severity, format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject,
   format('{} threads of its garbage collector ran for {:.2f} s, {:.1f} % of the {:.2f} s of CPU time of the process; {} ran most', x.thread_count, x.collecting_ns / 1e9,
     100 * x.collecting_ns / x.run_ns, x.run_ns / 1e9, x.comm) AS message,
-  @whole(x.collecting_ns) AS cost_ns
+  @whole(x.collecting_ns) AS cost_ns, CASE WHEN x.collecting_ns >= h.half * e.run_ns THEN ['the CPUs'] ELSE [] END AS about
 FROM total AS x
 JOIN process AS p USING (upid)
 CROSS JOIN threshold AS h
+CROSS JOIN everything AS e
 JOIN recorded_span AS c ON c.table_name = 'thread_state' AND c.duration_ns > 0
 WHERE x.run_ns >= h.run_ns AND x.run_ns >= h.cpus * c.duration_ns AND x.collecting_ns >= h.collecting_ratio * x.run_ns
 UNION ALL
 SELECT
   @severity(f.collecting_ratio >= h.critical_ratio, true) AS severity, format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject,
   format('{:.1f} % of the {} samples of its {:.2f} s of CPU time are in its garbage collector, most often in {}', 100 * f.collecting_ratio, f.sample_count, f.run_ns / 1e9, f.symbol) AS message,
-  @whole(f.collecting_ratio * f.run_ns) AS cost_ns
+  @whole(f.collecting_ratio * f.run_ns) AS cost_ns, CASE WHEN f.collecting_ratio * f.run_ns >= h.half * e.run_ns THEN ['the CPUs'] ELSE [] END AS about
 FROM of_functions AS f
 JOIN process AS p USING (upid)
 CROSS JOIN threshold AS h
+CROSS JOIN everything AS e
 JOIN recorded_span AS c ON c.table_name = 'thread_state' AND c.duration_ns > 0
 WHERE f.sample_count >= h.samples AND f.collecting_ratio >= h.collecting_ratio AND f.run_ns >= h.run_ns AND f.run_ns >= h.cpus * c.duration_ns

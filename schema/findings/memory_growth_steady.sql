@@ -4,7 +4,7 @@
 --   The process was a minute old or more, and three times as old as these snapshots are long, or it used less than half a CPU: a
 --   program that starts works as fast as it can to fill its memory, and a compiler does nothing else. A note. A warning if this
 --   rate fills the available memory, or the rest of a limit of its control group, within a day, and the process has no threads of a
---   garbage collector (HotSpot, .NET): such a heap grows up to its limit before it is collected, and only what is left after
+--   garbage collector (HotSpot, .NET), and is no program of JavaScript or Mono (by its name): such a heap grows up to its limit before it is collected, and only what is left after
 --   collections tells of a leak. It has cost nothing so far: its cost is not told
 -- means: it may be a leak, or a cache or queue that is never emptied. These look the same in a short capture: compare with a
 --   capture from an hour earlier
@@ -71,7 +71,7 @@ WITH threshold AS (
   GROUP BY c.upid
 ), growing AS (
   SELECT g.*, p.pid, p.name, f.memory_bytes, least(f.bytes, r.bytes) / g.bytes_per_h AS hours_left, r.bytes <= coalesce(f.bytes, r.bytes) AS is_limited,
-    g.upid IN (SELECT upid FROM thread WHERE upid IS NOT NULL AND @collector(comm)) AS is_collected
+    g.upid IN (SELECT upid FROM thread WHERE upid IS NOT NULL AND @collector(comm)) OR p.name IN ('node', 'nodejs', 'deno', 'bun', 'mono', 'mono-sgen') AS is_collected
   FROM straight AS g
   JOIN process AS p USING (upid)
   CROSS JOIN free AS f
