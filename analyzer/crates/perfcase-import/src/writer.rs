@@ -5,6 +5,9 @@
 //! that finds no batch helps another thread with the columns of its batch: so all threads have work until the last
 //! table is written. Few batches may wait, which bounds the memory.
 
+mod column;
+mod dictionary;
+mod encoding;
 pub(crate) mod memory;
 mod table;
 
@@ -17,6 +20,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
 
+use column::Compressor;
 use table::{Columns, TableWriter};
 
 /// The most batches of many tables that may wait.
@@ -159,14 +163,18 @@ impl Shared {
     /// Works until everything is written, or something could not be written.
     fn run(&self, directory: &Path) {
         let _alarm = Alarm(self);
+        let mut compressor = match Compressor::new() {
+            Ok(compressor) => compressor,
+            Err(source) => return self.fail(WriteError::Io { path: directory.to_path_buf(), source }),
+        };
         while let Some(work) = self.next() {
             let done = match work {
-                Work::Write(table, build, writer) => self.write(directory, table, build, writer),
+                Work::Write(table, build, writer) => self.write(directory, table, build, writer, &mut compressor),
                 Work::Help(columns) => {
-                    columns.encode();
+                    columns.encode(&mut compressor);
                     Ok(())
                 }
-                Work::Close(table, writer) => writer.close().map(|rows| {
+                Work::Close(table, writer) => writer.close(&mut compressor).map(|rows| {
                     self.lock().counts.insert(table, rows);
                 }),
             };
@@ -209,13 +217,14 @@ impl Shared {
         table: String,
         build: Build,
         writer: Option<TableWriter>,
+        compressor: &mut Compressor,
     ) -> Result<(), WriteError> {
         let batch = build().map_err(|error| WriteError::Parquet { table: table.clone(), source: error.into() })?;
         let mut writer = writer.map_or_else(|| TableWriter::create(directory, &table, batch.schema()), Ok)?;
-        writer.write(&batch, |columns| {
+        writer.write(&batch, compressor, |columns, compressor| {
             self.lock().columns.push(columns.clone());
             self.changed.notify_all();
-            columns.encode();
+            columns.encode(compressor);
             self.lock().columns.retain(|other| !Arc::ptr_eq(other, columns));
         })?;
         let mut state = self.lock();
