@@ -50,7 +50,8 @@ def thread_rows(
     if chance.random() < 0.2:
         seen = [snapshot for snapshot in seen if chance.random() < 0.8]
     known = {name for name in COUNTERS if chance.random() < 0.8}
-    gap = chance.choice((0, 0, 0.1))
+    # Unknown now and then: none, all of them, or one alone.
+    uneven = chance.choice(((), COUNTERS, *[(chance.choice(COUNTERS),)] * 3))
     values = dict.fromkeys(COUNTERS, chance.randrange(5) * 1000)
     rows = []
     for snapshot in seen:
@@ -60,7 +61,7 @@ def thread_rows(
                 "ts_ns": snapshot * 1_000_000_000 + utid + chance.randrange(3), "snapshot": snapshot, "source_id": source_id, "utid": utid,
                 "tid": 100 + utid, "pid": pid, "comm": f"c{chance.randrange(2)}", "state": "S", "start_boottime_ns": 5,
                 "thread_count": 3, "virtual_bytes": chance.randrange(9), "resident_bytes": chance.randrange(9),
-                **{name: values[name] if name in known and chance.random() >= gap else None for name in COUNTERS},
+                **{name: None if name not in known or (name in uneven and chance.random() < 0.3) else values[name] for name in COUNTERS},
             }
         )  # fmt: skip
     return rows
