@@ -23,8 +23,8 @@ pub struct SymbolBuilder {
     index: HashTable<i32>,
     values: Vec<Box<[u8]>>,
     hasher: DefaultHashBuilder,
-    /// The key of the last value: the same name often comes several times in a row.
-    last: i32,
+    /// Keys of some of the last short values: most rows have one of few.
+    recent: [(Short, i32); RECENT],
 }
 
 impl Default for SymbolBuilder {
@@ -42,16 +42,23 @@ impl SymbolBuilder {
             index: HashTable::new(),
             values: Vec::new(),
             hasher: DefaultHashBuilder::default(),
-            last: -1,
+            recent: [(Short::NONE, 0); RECENT],
         }
     }
 
     /// Adds a value.
     #[inline]
     pub fn append_value(&mut self, value: &[u8]) {
-        let key =
-            if self.last >= 0 && *self.values[self.last as usize] == *value { self.last } else { self.key(value) };
-        self.last = key;
+        let key = match Short::of(value) {
+            None => self.key(value),
+            Some(short) => {
+                let place = short.place();
+                if self.recent[place].0 != short {
+                    self.recent[place] = (short, self.key(value));
+                }
+                self.recent[place].1
+            }
+        };
         self.keys.push(key);
         self.valid.append_non_null();
     }
@@ -97,9 +104,53 @@ impl SymbolBuilder {
         if self.values.len() > MOST_KEPT {
             self.values.clear();
             self.index.clear();
-            self.last = -1;
+            self.recent = [(Short::NONE, 0); RECENT];
         }
         array
+    }
+}
+
+/// The number of values whose keys are at hand.
+const RECENT: usize = 16;
+
+/// A value of up to 32 bytes, as numbers that are compared faster than bytes. Some of the bytes may be in two of them.
+#[derive(Clone, Copy, Eq, PartialEq)]
+struct Short {
+    words: [u64; 4],
+    length: usize,
+}
+
+impl Short {
+    const NONE: Short = Short { words: [0; 4], length: usize::MAX };
+
+    #[inline]
+    fn of(value: &[u8]) -> Option<Short> {
+        let length = value.len();
+        let wide = |part: Option<&[u8; 8]>| part.map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let half = |part: Option<&[u8; 4]>| part.map_or(0, |bytes| u32::from_le_bytes(*bytes).into());
+        let words = match length {
+            0 => [0; 4],
+            1..4 => [value[0].into(), value[length / 2].into(), value[length - 1].into(), 0],
+            4..8 => [half(value.first_chunk()), half(value.last_chunk()), 0, 0],
+            8..=16 => [wide(value.first_chunk()), wide(value.last_chunk()), 0, 0],
+            17..=32 => {
+                let (first, last) = (&value[8..], &value[..length - 8]);
+                [
+                    wide(value.first_chunk()),
+                    wide(value.last_chunk()),
+                    wide(first.first_chunk()),
+                    wide(last.last_chunk()),
+                ]
+            }
+            _ => return None,
+        };
+        Some(Short { words, length })
+    }
+
+    #[inline]
+    fn place(&self) -> usize {
+        let [a, b, ..] = self.words;
+        ((a ^ b.rotate_left(23)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize % RECENT
     }
 }
 
@@ -264,5 +315,35 @@ impl<T: ArrowPrimitiveType> ListOf<T> {
         let offsets = OffsetBuffer::new(std::mem::replace(&mut self.offsets, vec![0]).into());
         let field = Arc::new(Field::new("item", T::DATA_TYPE, false));
         ListArray::new(field, offsets, Arc::new(values) as ArrayRef, self.valid.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Array as _;
+
+    use super::*;
+
+    #[test]
+    fn short_values_have_keys_of_their_own() {
+        // Values that differ in one byte, at each place, and in their length.
+        let mut values: Vec<Vec<u8>> = Vec::new();
+        for length in 0..40 {
+            values.push(vec![b'a'; length]);
+            for place in 0..length {
+                values.push(vec![b'a'; length]);
+                values.last_mut().unwrap()[place] = b'b';
+            }
+        }
+        let mut builder = SymbolBuilder::default();
+        for _ in 0..2 {
+            values.iter().chain(values.iter().rev()).for_each(|value| builder.append_value(value));
+        }
+        let array = builder.finish();
+        let names: &StringArray = array.values().as_any().downcast_ref().unwrap();
+        assert_eq!(names.len(), values.len());
+        let rows = values.iter().chain(values.iter().rev());
+        let rows = rows.clone().chain(rows).map(|value| std::str::from_utf8(value).unwrap());
+        assert!(array.keys().values().iter().map(|key| names.value(*key as usize)).eq(rows));
     }
 }

@@ -29,6 +29,23 @@ impl IntField {
         IntField { offset, size, is_signed: field.is_signed, is_big_endian }
     }
 
+    /// Reads the values of all payloads, which are numbers of `N` bytes in this byte order; `None` if they are others, or if a payload
+    /// is too short.
+    pub(crate) fn read_all<'a, const N: usize, T>(
+        self,
+        payloads: impl ExactSizeIterator<Item = &'a [u8]>,
+        of: impl Fn([u8; N]) -> T,
+    ) -> Option<Vec<T>> {
+        if self.is_big_endian || usize::from(self.size) != N {
+            return None;
+        }
+        let mut values = Vec::with_capacity(payloads.len());
+        for payload in payloads {
+            values.push(of(*payload.get(self.offset..)?.first_chunk()?));
+        }
+        Some(values)
+    }
+
     /// Reads the value; `None` where the payload is too short. Unsigned 64-bit values keep their bits.
     #[inline]
     pub(crate) fn read(self, payload: &[u8]) -> Option<i64> {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
 use arrow_array::builder::BinaryBuilder;
 use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::{ArrayRef, PrimitiveArray};
 use arrow_schema::DataType;
 
 use super::plan::{Plan, Read};
@@ -51,6 +51,11 @@ impl Rows {
         Rows { heads: take_rows(&mut self.heads), payloads: take_rows(&mut self.payloads) }
     }
 
+    fn payloads(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        let mut start = 0;
+        self.heads.iter().map(move |&(_, end)| &self.payloads[std::mem::replace(&mut start, end)..end])
+    }
+
     /// Reads a column. Rows whose format does not have it, or whose payload is too short for it, have NULL.
     pub(super) fn array(&self, plans: &[Arc<Plan>], column: usize, data_type: &DataType) -> ArrayRef {
         macro_rules! numbers {
@@ -70,16 +75,25 @@ impl Rows {
             _ => {}
         }
         let reads: Vec<Option<&Read>> = plans.iter().map(|plan| plan.read(column)).collect();
-        let mut start = 0;
-        let rows = self.heads.iter().map(|&(head, end)| {
-            let payload = &self.payloads[start..end];
-            start = end;
-            Some((reads.get(head.plan as usize).copied().flatten()?, payload))
-        });
+        let rows = self
+            .heads
+            .iter()
+            .zip(self.payloads())
+            .map(|((head, _), payload)| Some((reads.get(head.plan as usize).copied().flatten()?, payload)));
+        // Nearly always all rows have one format, and the field is a number at one place.
+        let field = match &reads[..] {
+            [Some(Read::Int(field))] => Some(*field),
+            _ => None,
+        };
         macro_rules! integers {
-            ($kind:ty, $native:ty) => {
+            ($kind:ty, $native:ty) => {{
+                if let Some(field) = field
+                    && let Some(values) = field.read_all(self.payloads(), <$native>::from_le_bytes)
+                {
+                    return Arc::new(PrimitiveArray::<$kind>::new(values.into(), None));
+                }
                 numbers!($kind, rows.map(|row| row.and_then(|(read, payload)| read.int(payload)).map(|v| v as $native)))
-            };
+            }};
         }
         match data_type {
             DataType::Int8 => integers!(Int8Type, i8),

@@ -24,7 +24,7 @@ use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
 use super::dictionary::{Numbers, Symbols};
-use super::encoding::{put_bits, put_differences, put_keys, put_levels};
+use super::encoding::{put_bits, put_differences, put_keys, put_levels, put_plain};
 
 /// The rows of a page.
 const PAGE_ROWS: usize = 1 << 14;
@@ -37,7 +37,7 @@ pub(super) struct Compressor {
     zstd: zstd::bulk::Compressor<'static>,
     /// The page before it is compressed.
     page: Vec<u8>,
-    keys: Vec<u32>,
+    keys: Vec<u16>,
 }
 
 impl Compressor {
@@ -268,7 +268,7 @@ impl Column {
                     put_keys(page, keys, numbers.list().len());
                     Encoding::RLE_DICTIONARY
                 } else {
-                    page.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+                    put_plain(page, values.iter().map(|value| value.to_le_bytes()));
                     Encoding::PLAIN
                 };
                 values.clear();

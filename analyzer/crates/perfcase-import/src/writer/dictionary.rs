@@ -2,7 +2,7 @@
 
 use std::hash::BuildHasher as _;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 /// The most different numbers. More of them make their rows no smaller.
 const MOST_NUMBERS: usize = 1 << 13;
@@ -10,15 +10,19 @@ const MOST_NUMBERS: usize = 1 << 13;
 const MOST_BYTES: usize = 1 << 20;
 
 /// The key of no number.
-const NONE: u32 = u32::MAX;
+const NONE: u16 = u16::MAX;
+
+/// The numbers below this have their keys in a list.
+const MOST_SMALL: u32 = 1 << 16;
 
 /// Different numbers.
 #[derive(Default)]
 pub(super) struct Numbers {
     list: Vec<u32>,
-    /// Keys by a hash of their numbers, at the first free place from there on. At most half of the places are taken.
-    places: Vec<u32>,
-    hasher: DefaultHashBuilder,
+    /// The keys of small numbers, as far as they have occurred.
+    small: Vec<u16>,
+    /// The keys of other numbers.
+    others: HashMap<u32, u16>,
     /// The numbers that pages use.
     used: usize,
     is_given_up: bool,
@@ -34,61 +38,42 @@ impl Numbers {
         self.is_given_up
     }
 
-    /// Gives the keys of numbers. False when there are too many different ones: then, and from then on, they stand in the rows.
-    pub(super) fn keys(&mut self, numbers: &[u32], keys: &mut Vec<u32>) -> bool {
+    /// Gives the keys of the numbers of a page. False when there are too many different ones: then, and from then on, they stand in
+    /// the rows.
+    pub(super) fn keys(&mut self, numbers: &[u32], keys: &mut Vec<u16>) -> bool {
         keys.clear();
         if self.is_given_up {
             return false;
         }
-        let mut last = (NONE, NONE);
         for &number in numbers {
-            if last.0 != number || last.1 == NONE {
-                last = (number, self.key(number));
-            }
-            keys.push(last.1);
+            let known = self.small.get(number as usize).copied().unwrap_or(NONE);
+            keys.push(if known == NONE { self.other_key(number) } else { known });
         }
         self.is_given_up = self.list.len() > MOST_NUMBERS;
         if self.is_given_up {
             self.list.truncate(self.used);
-            self.places = Vec::new();
+            self.small = Vec::new();
+            self.others = HashMap::new();
         }
         self.used = self.list.len();
         !self.is_given_up
     }
 
-    #[inline]
-    fn key(&mut self, number: u32) -> u32 {
-        let mask = self.places.len().wrapping_sub(1);
-        let mut place = self.hasher.hash_one(number) as usize & mask;
-        while let Some(&key) = self.places.get(place) {
-            match self.list.get(key as usize) {
-                Some(&known) if known == number => return key,
-                Some(_) => place = (place + 1) & mask,
-                None => break,
+    fn other_key(&mut self, number: u32) -> u16 {
+        let next = self.list.len() as u16;
+        if number >= MOST_SMALL {
+            let key = *self.others.entry(number).or_insert(next);
+            if key == next {
+                self.list.push(number);
             }
-        }
-        self.add(number, place)
-    }
-
-    #[cold]
-    fn add(&mut self, number: u32, place: usize) -> u32 {
-        let key = self.list.len() as u32;
-        self.list.push(number);
-        if self.list.len() * 2 <= self.places.len() {
-            self.places[place] = key;
             return key;
         }
-        let mask = (self.list.len() * 4).next_power_of_two() - 1;
-        self.places.clear();
-        self.places.resize(mask + 1, NONE);
-        for (key, number) in (0..).zip(&self.list) {
-            let mut place = self.hasher.hash_one(*number) as usize & mask;
-            while self.places[place] != NONE {
-                place = (place + 1) & mask;
-            }
-            self.places[place] = key;
+        if number as usize >= self.small.len() {
+            self.small.resize((number as usize + 1).next_power_of_two(), NONE);
         }
-        key
+        self.small[number as usize] = next;
+        self.list.push(number);
+        next
     }
 
     /// Gives the dictionary's page.

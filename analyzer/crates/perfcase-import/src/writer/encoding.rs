@@ -174,22 +174,40 @@ pub(super) fn put_bits(out: &mut Vec<u8>, bits: &BooleanBuffer) {
     out.truncate(end);
 }
 
+/// Writes numbers of whole bytes.
+pub(super) fn put_plain<const BYTES: usize>(out: &mut Vec<u8>, numbers: impl ExactSizeIterator<Item = [u8; BYTES]>) {
+    let at = out.len();
+    out.resize(at + numbers.len() * BYTES, 0);
+    out[at..].as_chunks_mut().0.iter_mut().zip(numbers).for_each(|(place, number)| *place = number);
+}
+
 /// Writes keys of a dictionary with so many values. A key has a whole byte, or a part of one that has no edge of another byte in
 /// it: what repeats is then the same bytes, which a compressor finds.
-pub(super) fn put_keys(out: &mut Vec<u8>, keys: &[u32], values: usize) {
+pub(super) fn put_keys<T: Copy + Eq + Into<u32>>(out: &mut Vec<u8>, keys: &[T], values: usize) {
     let width = (usize::BITS - values.saturating_sub(1).leading_zeros()).max(1).next_power_of_two();
     out.push(width as u8);
     if let Some(first) = keys.first()
         && keys.iter().all(|key| key == first)
     {
-        return put_run(out, keys.len(), *first, width);
+        return put_run(out, keys.len(), (*first).into(), width);
     }
     put_packed_header(out, keys.len());
     let end = out.len() + keys.len().div_ceil(8) * width as usize;
     match width {
-        8 => out.extend(keys.iter().map(|key| *key as u8)),
-        16 => out.extend(keys.iter().flat_map(|key| (*key as u16).to_le_bytes())),
-        _ => put_packed(out, keys.iter().map(|key| u64::from(*key)), width),
+        1 => put_parts::<1, T>(out, keys),
+        2 => put_parts::<2, T>(out, keys),
+        4 => put_parts::<4, T>(out, keys),
+        8 => put_plain(out, keys.iter().map(|key| [(*key).into() as u8])),
+        16 => put_plain(out, keys.iter().map(|key| ((*key).into() as u16).to_le_bytes())),
+        _ => put_plain(out, keys.iter().map(|key| (*key).into().to_le_bytes())),
     }
     out.resize(end, 0);
+}
+
+/// Writes keys that are parts of bytes.
+fn put_parts<const WIDTH: usize, T: Copy + Into<u32>>(out: &mut Vec<u8>, keys: &[T]) {
+    let (eights, rest) = keys.as_chunks::<8>();
+    let word = |keys: &[T]| keys.iter().rev().fold(0_u32, |word, key| word << WIDTH | (*key).into());
+    eights.iter().for_each(|keys| out.extend_from_slice(&word(keys).to_le_bytes()[..WIDTH]));
+    out.extend_from_slice(&word(rest).to_le_bytes()[..(rest.len() * WIDTH).div_ceil(8)]);
 }
