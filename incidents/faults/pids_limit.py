@@ -26,7 +26,9 @@ while True:
 def play(scene):
     Path("/scene/worker.py").write_text(CODE)
     scene.group("shop")
-    group = next(path for path in (Path("/sys/fs/cgroup/pids/shop"), Path("/sys/fs/cgroup/shop")) if path.parent.exists())
+    group = next(
+        path for path in (Path("/sys/fs/cgroup/pids/shop"), Path("/sys/fs/cgroup/shop")) if path.parent.exists()
+    )
     group.mkdir(exist_ok=True)
     scene.groups.append(group)
     for _ in range(3):

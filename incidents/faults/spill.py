@@ -16,7 +16,9 @@ MOVED = r"pgsql_tmp"
 
 def play(scene):
     postgres(scene, "work_mem=64kB" if scene.is_bad else "work_mem=256MB", "max_parallel_workers_per_gather=0")
-    sql("INSERT INTO account SELECT n, n, 100, md5(n::text) || repeat('x', 300) FROM generate_series(50001, 120000) AS n")
+    sql(
+        "INSERT INTO account SELECT n, n, 100, md5(n::text) || repeat('x', 300) FROM generate_series(50001, 120000) AS n"
+    )
     sql("VACUUM ANALYZE account")
     sessions = {}
 

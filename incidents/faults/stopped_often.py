@@ -6,6 +6,7 @@ Source: cpulimit(1): "it sends SIGSTOP and SIGCONT signals to the process".
 import os
 import signal
 import time
+from pathlib import Path
 
 from programs import redis, redis_client
 
@@ -17,9 +18,8 @@ MOVED = r"stopped"
 
 def play(scene):
     redis(scene)
-    number = next(
-        int(pid) for pid in os.listdir("/proc") if pid.isdigit() and open(f"/proc/{pid}/comm").read().strip() == "redis-server"
-    )
+    names = Path("/proc").glob("[0-9]*/comm")
+    number = next(int(name.parent.name) for name in names if name.read_text() == "redis-server\n")
     redis_client(scene, "client", "GET", "key:42", count=4)
 
     def hold() -> None:

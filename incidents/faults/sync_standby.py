@@ -19,7 +19,17 @@ def play(scene):
     scene.run("chown", "postgres", "/mnt")
     postgres(scene, "wal_level=replica", "synchronous_standby_names=standby", "synchronous_commit=local")
     scene.run(
-        f"{PG}/pg_basebackup", "-h", "127.0.0.1", "-U", "postgres", "-D", "/mnt/data", "-R", "-X", "stream", user="postgres"
+        f"{PG}/pg_basebackup",
+        "-h",
+        "127.0.0.1",
+        "-U",
+        "postgres",
+        "-D",
+        "/mnt/data",
+        "-R",
+        "-X",
+        "stream",
+        user="postgres",
     )
     scene.start(
         f"{PG}/postgres", "-D", "/mnt/data", "-k", "/scene", "-p", "5433",
