@@ -34,7 +34,7 @@ WITH threshold AS (
   WHERE s.state IN ('stopped', 'traced') AND s.utid IN (SELECT utid FROM workload_thread)
   GROUP BY s.utid, s.state
   HAVING max(s.duration_ns) < any_value(h.stopped_ns) AND sum(s.duration_ns) >= any_value(h.stopped_ns)
-    AND sum(s.duration_ns) >= any_value(h.often_ratio) * (SELECT duration_ns FROM recorded_span WHERE table_name = 'thread_state')
+    AND sum(s.duration_ns) >= any_value(h.often_ratio) * (SELECT max(duration_ns) FROM recorded_span WHERE table_name = 'thread_state')
 ), held AS (
   FROM often
   UNION ALL
