@@ -182,6 +182,7 @@ def kept_clients(
     pause_s: float = 0.01,
     name: str = "client",
     method: str = "GET",
+    **headers: str,
 ) -> None:
     """A process that asks a web server from several threads, each over one connection that it keeps; pauses vary around pause_s."""
     links: dict[int, http.client.HTTPConnection] = {}
@@ -189,7 +190,7 @@ def kept_clients(
     def ask() -> None:
         link = links.setdefault(threading.get_ident(), http.client.HTTPConnection("127.0.0.1", port, timeout=60))
         try:
-            link.request(method, path)
+            link.request(method, path, headers={word.replace("_", "-"): value for word, value in headers.items()})
             link.getresponse().read()
         except (http.client.HTTPException, OSError):
             link.close()

@@ -15,8 +15,6 @@ TRUE_ALSO = r"cpu_saturation"  # four compute on two CPUs
 
 
 def play(scene):
-    state = {}
-
     def work():
         barrier = multiprocessing.Barrier(4)
         number = 0

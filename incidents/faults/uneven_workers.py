@@ -18,15 +18,15 @@ def play(scene):
     folder = scene.folder / "www"
     folder.mkdir()
     folder.chmod(0o755)
-    (folder / "index.html").write_text("".join(f"<p>{n * 7919 % 10007} words of page {n}</p>\n" for n in range(8_000)))
+    (folder / "index.html").write_text("".join(f"<p>{n * 7919 % 10007} words of page {n}</p>\n" for n in range(40_000)))
     nginx(
         scene,
-        "root /scene/www; gzip on; gzip_comp_level 6; gzip_types *; gzip_http_version 1.0; gzip_proxied any; location / { add_header x y; }",
+        "root /scene/www; gzip on; gzip_comp_level 9; gzip_types *;",
         workers=4,
         around="keepalive_requests 1000000;",
         listen="8080" if scene.is_bad else "8080 reuseport",
         events="accept_mutex on; multi_accept on; accept_mutex_delay 2s;" if scene.is_bad else "",
     )
-    kept_clients(scene, 8080, count=16, pause_s=0.25)
+    kept_clients(scene, 8080, count=16, pause_s=0.25, Accept_Encoding="gzip")
     with scene.recording():
         time.sleep(1)
