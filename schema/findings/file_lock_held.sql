@@ -11,8 +11,8 @@
 -- next: SQLite: BEGIN IMMEDIATE as late as it may be, short transactions, journal_mode=WAL for readers beside a writer
 -- taught by: -
 -- source: blame, descriptor, process, recorded_span, syscall, thread, thread_time, workload_thread
--- evidence: SELECT t.comm, t.tid, b.call, b.cause, b.on_utid, sum(b.duration_ns)::BIGINT AS wait_ns, max(b.duration_ns) AS wait_max_ns FROM blame AS b
---   JOIN thread AS t USING (utid) WHERE b.call IN ('flock', 'fcntl', 'fcntl64') GROUP BY ALL ORDER BY wait_ns DESC, t.tid, b.on_utid
+-- evidence: SELECT t.comm, t.tid, s.name, d.target, s.errno_name, count(*) AS call_count, sum(s.duration_ns)::BIGINT AS call_ns, max(s.duration_ns) AS longest_ns FROM syscall AS s
+--   JOIN thread AS t USING (utid) LEFT JOIN descriptor AS d USING (descriptor_id) WHERE s.name IN ('flock', 'fcntl', 'fcntl64') GROUP BY ALL ORDER BY call_ns DESC, t.tid, s.errno_name, d.target
 WITH threshold AS (
   SELECT 0.2 AS wait_ratio, 0.5 AS critical_ratio, 500000000 AS wait_ns, 1000000 AS at_once_ns, 5000000 AS again_ns, 0.5 AS most_ratio
 ), tried AS (

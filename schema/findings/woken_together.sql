@@ -11,7 +11,7 @@
 -- about: the CPUs, the locks of the process
 -- taught by: -
 -- source: followed_state, process, recorded_span, syscall, thread, thread_time, workload_thread
--- evidence: SELECT comm, waker_comm, wakeup_count, sleep_total_ns FROM off_wake_by_comm ORDER BY wakeup_count DESC, comm, waker_comm
+-- evidence: SELECT comm, tid, on_cpu_ns, voluntary_count FROM thread_time ORDER BY voluntary_count DESC, comm, tid
 WITH threshold AS (
   SELECT 8 AS thread_count, 100 AS wake_count, 100000 AS run_ns, 0.8 AS futex_ratio, 0.5 AS woken_ratio, 4 AS times_each, 100 AS event_count, 0.1 AS cpu_ratio, 0.5 AS critical_ratio
 ), ran AS (
