@@ -119,12 +119,14 @@ def redis_client(scene, name: str, *words: str, pause_s: float = 0.002, count: i
     scene.fork(name, ask, count=count)
 
 
-def nginx(scene, body: str, *, workers: int = 1) -> None:
-    """Nginx on port 8080; ``body`` is what the server block has."""
+def nginx(
+    scene, body: str, *, workers: int = 1, listen: str = "8080 backlog=64", around: str = "", events: str = ""
+) -> None:
+    """Nginx on port 8080; ``body`` is what the server block has, ``around`` what is beside it."""
     Path("/scene/nginx.conf").write_text(
         f"daemon off; worker_processes {workers}; pid /scene/nginx.pid; error_log /scene/nginx-error.log;\n"
-        f"events {{}}\nhttp {{ access_log /scene/access.log; client_body_temp_path /scene/b; proxy_temp_path /scene/p; fastcgi_temp_path /scene/f;"
-        f" uwsgi_temp_path /scene/u; scgi_temp_path /scene/s; server {{ listen 8080 backlog=64; {body} }} }}\n"
+        f"events {{ {events} }}\nhttp {{ {around} access_log /scene/access.log; client_body_temp_path /scene/b; proxy_temp_path /scene/p; fastcgi_temp_path /scene/f;"
+        f" uwsgi_temp_path /scene/u; scgi_temp_path /scene/s; server {{ listen {listen}; {body} }} }}\n"
     )
     scene.start("nginx", "-c", "/scene/nginx.conf")
     scene.wait_port(8080)
@@ -146,10 +148,10 @@ def gunicorn(scene, code: str, *options: str, port: int = 8000, group: str | Non
     scene.wait_port(port)
 
 
-def node(scene, code: str, *, port: int = 3000, nice: int = 0) -> None:
+def node(scene, code: str, *, port: int = 3000, nice: int = 0, **changes: str) -> None:
     """A program of Node.js that listens on a port."""
     Path("/scene/app.js").write_text(textwrap.dedent(code))
-    scene.start("nice", f"-n{nice}", "node", "/scene/app.js")
+    scene.start("nice", f"-n{nice}", "node", "/scene/app.js", **changes)
     scene.wait_port(port)
 
 
@@ -180,6 +182,7 @@ def kept_clients(
     pause_s: float = 0.01,
     name: str = "client",
     method: str = "GET",
+    **headers: str,
 ) -> None:
     """A process that asks a web server from several threads, each over one connection that it keeps; pauses vary around pause_s."""
     links: dict[int, http.client.HTTPConnection] = {}
@@ -187,7 +190,7 @@ def kept_clients(
     def ask() -> None:
         link = links.setdefault(threading.get_ident(), http.client.HTTPConnection("127.0.0.1", port, timeout=60))
         try:
-            link.request(method, path)
+            link.request(method, path, headers={word.replace("_", "-"): value for word, value in headers.items()})
             link.getresponse().read()
         except (http.client.HTTPException, OSError):
             link.close()

@@ -15,7 +15,7 @@
 -- next: perfcase view request_summary: what the slowest requests have that the usual ones have not
 -- next: perfcase flamegraph --blame: where in the program it waits
 -- about: what the answers wait for: the CPUs, a disk, a peer, or what a process waited for in vain; the requests at the service's addresses
--- follows from: calls_time_out, connection_queue, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, noisy_neighbour, slow_peer,
+-- follows from: calls_time_out, connection_queue, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, head_of_line, name_search, noisy_neighbour, pool_full, slow_peer,
 --   standing_queue, waits_above_disk
 -- taught by: Identifying an off-CPU bottleneck
 -- source: blame, block_device, descriptor, frame_label, proc_command, proc_process, process, recorded_span, recorder_thread, request,
@@ -49,6 +49,8 @@ WITH threshold AS (
       'epoll_wait', 'epoll_pwait', 'epoll_pwait2') AS is_timer,
     -- Its waker, of the same process, gave it what it waited for.
     starts_with(b.call, 'futex') AND b.depth > 0 AND o.upid = t.upid AS is_handed,
+    b.work_count > 1 AND b.call IN ('poll', 'ppoll', 'ppoll_time64', 'select', '_newselect', 'pselect6', 'pselect6_time64', 'epoll_wait',
+      'epoll_pwait', 'epoll_pwait2') AS is_one_of_many,
     coalesce(k.frame_ids[k.kernel_depth + 1], k.frame_ids[1]) AS frame_id, b.duration_ns::HUGEINT * b.work_count AS wait_ns, b.duration_ns AS thread_ns
   FROM blame AS b
   JOIN thread AS t USING (utid)
@@ -68,8 +70,9 @@ WITH threshold AS (
   -- Who waits in a poll without a question of its own waits for any of its clients.
   WHERE (cause <> 'network' OR on_target IN (SELECT peer FROM service)) AND (cause <> 'no_work' OR depth > 0)
     AND (cause <> 'cpu_taken' OR on_upid IS DISTINCT FROM upid)
-    -- A client that says nothing: what it is sent later answers others (a chat, a subscription).
-    AND NOT (cause = 'no_work' AND EXISTS (FROM own_client AS c WHERE c.upid = due.upid AND c.client_upid = due.on_upid))
+    -- A client that says nothing: what it is sent later answers others (a chat, a subscription). Where several requests are under way, the
+    -- next one, which ends a wait for any of them, does not answer the others: its client may have slept before it.
+    AND NOT ((cause = 'no_work' OR cause IN ('sleep', 'timeout') AND is_one_of_many) AND EXISTS (FROM own_client AS c WHERE c.upid = due.upid AND c.client_upid = due.on_upid))
   GROUP BY ALL
 ), named AS (
   SELECT c.*, cause = 'running' AND 2 * handed_ns > wait_ns AND on_upid = upid AS is_own_lock,

@@ -7,7 +7,8 @@
 -- next: perfcase view lock_wait: where the threads waited, which thread held the lock, which thread woke them
 -- next: perfcase view off_cpu_by_stack and off_wake: what the holder did at that time
 -- next: hold the lock for a shorter time, or split it. Do no I/O and no sleep while you hold it
--- about: the lock
+-- about: the lock, the locks of the process
+-- follows from: woken_together
 -- taught by: Identifying an off-CPU bottleneck
 -- source: lock_wait_event, process, recorded_span, syscall, thread
 -- evidence: SELECT kind, lock, process, comm, holder_comm, holder_how, wait_count, wait_total_ns, wait_avg_ns, wait_max_ns, stack FROM lock_wait
@@ -49,7 +50,7 @@ SELECT
     v.thread_count, coalesce(t.comm, '?'), v.wait_count, v.wait_ns / v.wait_count / 1e6, v.max_ns / 1e6, v.wait_ns / 1e9, v.waiting_threads,
     v.holder_count, CASE v.holder_count WHEN 1 THEN '' ELSE 's' END, coalesce(k.comm, '?'), k.tid, o.most_count,
     CASE WHEN v.in_call_count >= 0.5 * v.wait_count THEN format(', and the holder was mostly in {}', v.holder_call) ELSE '' END) AS message,
-  @whole(v.wait_ns) AS cost_ns, [format('{} lock 0x{:x}', v.kind, v.lock_address)] AS about
+  @whole(v.wait_ns) AS cost_ns, [format('{} lock 0x{:x}', v.kind, v.lock_address), 'locks of process ' || v.upid] AS about
 FROM convoy AS v
 JOIN holder AS o ON o.kind = v.kind AND o.upid IS NOT DISTINCT FROM v.upid AND o.lock_address = v.lock_address
 LEFT JOIN process AS p ON p.upid = v.upid

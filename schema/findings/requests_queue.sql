@@ -9,7 +9,7 @@
 -- next: perfcase view request_time: the requests that were under way meanwhile
 -- next: more threads, processes or an event loop, if those that there are wait; else what they wait for
 -- about: the requests at the addresses of the service
--- follows from: answers_wait, connection_queue, event_loop_computes, listen_overflow, short_processes, stopped
+-- follows from: answers_wait, connection_queue, event_loop_computes, listen_overflow, pool_full, short_processes, stopped, uneven_work
 -- taught by: -
 -- source: blame, block_device, descriptor, process, recorded_span, recorder_thread, request, service_address, service_process, socket_turn, thread
 -- evidence: SELECT r.upid, r.local, r.utid, r.ts_ns - t.ts_ns AS unread_ns, t.gap_ns FROM socket_turn AS t ASOF JOIN request AS r
