@@ -2,7 +2,7 @@
 -- condition: threads that the runtime named for its garbage collector (HotSpot: GC Thread, G1, ParGC, ZWorker, XWorker, Shenandoah; .NET: .NET
 --   Server GC, .NET BGC) had a quarter or more of the CPU time of their process, which ran for half a second and a tenth of a CPU or more.
 --   Critical from three quarters. HotSpot itself aims at 1 in 100 (GCTimeRatio of its parallel collector, 99) or 1 in 13 (of G1,
---   12), and gives up at 98 % (GC overhead limit exceeded). Of a runtime whose threads
+--   12), and gives up at 98 % (GC overhead limit exceeded). Where the threads of a runtime
 --   have no such names, the samples tell: a quarter or more of 50 or more of the process were in functions of the collector or what they called (V8, Go, CPython,
 --   Ruby, PHP, OCaml, Erlang, GHC: the names are those of their sources). Without names of functions these say nothing here
 -- means: the heap is too small for what the program keeps, or it makes garbage faster than this heap can bear. Collections that stop
