@@ -53,15 +53,29 @@ WITH threshold AS (
   CROSS JOIN threshold AS h
   ASOF JOIN locked AS l ON l.utid = e.utid AND l.target = e.target AND l.ts_ns >= e.end_ns
   WHERE l.ts_ns <= e.end_ns + h.again_ns
-), kept AS (
-  SELECT g.utid, g.target, g.number, g.wait_ns, g.first_ns, g.last_ns, g.end_ns, g.try_count, max_by(l.utid, (l.ts_ns, l.utid)) AS on_utid
-  FROM got AS g
+), gave AS (
+  -- Whose next call on this file came in the last sleep.
+  SELECT c.*, l.ts_ns AS gave_ns
+  FROM (
+    SELECT g.utid, g.target, g.number, g.first_ns, g.last_ns, g.end_ns, o.utid AS on_utid
+    FROM got AS g
+    JOIN (SELECT DISTINCT utid, target FROM locked) AS o ON o.target = g.target AND o.utid <> g.utid
+  ) AS c
+  ASOF JOIN locked AS l ON l.utid = c.on_utid AND l.target = c.target AND l.ts_ns > c.first_ns
+  WHERE l.before_ns IS NOT NULL AND l.ts_ns > c.last_ns AND l.ts_ns <= c.end_ns
+), giver AS (
   -- One that tried in vain meanwhile got the lock then.
-  LEFT JOIN locked AS l ON l.target = g.target AND l.utid <> g.utid AND l.before_ns <= g.first_ns AND l.ts_ns > g.last_ns AND l.ts_ns <= g.end_ns
-    AND NOT EXISTS (FROM tried AS o WHERE o.utid = l.utid AND o.target = g.target AND o.ts_ns BETWEEN g.first_ns AND g.end_ns)
-  GROUP BY ALL
+  SELECT v.utid, v.target, v.number, max_by(v.on_utid, (v.gave_ns, v.on_utid)) AS on_utid
+  FROM gave AS v
+  ASOF LEFT JOIN tried AS o ON o.utid = v.on_utid AND o.target = v.target AND o.ts_ns <= v.end_ns
+  WHERE coalesce(o.ts_ns < v.first_ns, true)
+  GROUP BY v.utid, v.target, v.number
+), kept AS (
+  SELECT g.utid, g.target, g.number, g.wait_ns, g.first_ns, g.last_ns, g.end_ns, g.try_count, h.on_utid
+  FROM got AS g
+  LEFT JOIN giver AS h USING (utid, target, number)
 ), doing AS (
-  SELECT k.utid, k.target, k.number, arg_max(s.name, least(s.exit_ts_ns, k.end_ns) - greatest(s.ts_ns, k.first_ns)) AS name,
+  SELECT k.utid, k.target, k.number, arg_max(s.name, (least(s.exit_ts_ns, k.end_ns) - greatest(s.ts_ns, k.first_ns), s.name)) AS name,
     max(least(s.exit_ts_ns, k.end_ns) - greatest(s.ts_ns, k.first_ns)) >= any_value(h.most_ratio * (k.end_ns - k.first_ns)) AS is_most
   FROM kept AS k
   CROSS JOIN threshold AS h

@@ -28,7 +28,7 @@ WITH threshold AS (
   SELECT utid, sum(active_ns + open_on_cpu_ns) AS active_ns FROM thread_time GROUP BY utid
 ), reader AS (
   -- Who waits behind it.
-  SELECT b.on_utid, arg_max(t.upid, b.duration_ns) AS upid
+  SELECT b.on_utid, arg_max(t.upid, (b.duration_ns, t.upid)) AS upid
   FROM blame AS b
   JOIN descriptor AS d USING (descriptor_id)
   JOIN thread AS t USING (utid)
