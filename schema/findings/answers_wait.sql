@@ -112,12 +112,12 @@ WITH threshold AS (
 )
 SELECT
   @severity(s.request_ns_avg >= h.critical_ns AND NOT c.is_timer, NOT c.is_timer AND s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding) AS severity,
-  format('{} ({})', p.name, p.pid) AS subject,
+  format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject,
   format('{} requests took {:.1f} ms on average; {:.1f} % of that time they waited {}', s.request_count, s.request_ns_avg / 1e6,
     100 * c.wait_ns / s.total_ns,
     CASE WHEN c.is_own_lock THEN format('for a lock or condition (futex) that its thread {} had, which ran{}', coalesce(c.on_comm, '?'), c.place)
-    WHEN c.is_timer THEN format('until the time that {} ({}) gave its {} was over: a timer was due, or what it waited for did not come', q.name, q.pid, coalesce(c.on_call, 'poll')) ELSE CASE WHEN 2 * c.handed_ns > c.wait_ns THEN 'for a lock or condition (futex) that another of its threads had, which waited ' ELSE '' END || 'for ' || @due(NULL, c.cause,
-      CASE WHEN c.cause <> 'network' THEN coalesce(CASE WHEN 2 * c.sibling_ns > c.wait_ns THEN 'another of its processes, ' ELSE 'the thread ' END || c.on_comm, '') || CASE WHEN c.on_upid IS DISTINCT FROM c.upid OR c.on_comm IS NULL THEN format('{}{} ({})', CASE WHEN c.on_comm IS NULL THEN '' ELSE ' of ' END, q.name, q.pid) ELSE '' END END,
+    WHEN c.is_timer THEN format('until the time that {} ({}) gave its {} was over: a timer was due, or what it waited for did not come', coalesce(q.name, '?'), q.pid, coalesce(c.on_call, 'poll')) ELSE CASE WHEN 2 * c.handed_ns > c.wait_ns THEN 'for a lock or condition (futex) that another of its threads had, which waited ' ELSE '' END || 'for ' || @due(NULL, c.cause,
+      CASE WHEN c.cause <> 'network' THEN coalesce(CASE WHEN 2 * c.sibling_ns > c.wait_ns THEN 'another of its processes, ' ELSE 'the thread ' END || c.on_comm, '') || CASE WHEN c.on_upid IS DISTINCT FROM c.upid OR c.on_comm IS NULL THEN format('{}{} ({})', CASE WHEN c.on_comm IS NULL THEN '' ELSE ' of ' END, coalesce(q.name, '?'), q.pid) ELSE '' END END,
       coalesce(c.on_target, c.idle_target), c.on_call) ||
       CASE WHEN c.cause = 'no_work' AND e.command_line IS NOT NULL THEN format('; its command line then: {}{}', left(e.command_line, h.shown_count),
         CASE WHEN length(e.command_line) > h.shown_count THEN '…' ELSE '' END) ELSE '' END END ||

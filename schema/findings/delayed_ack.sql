@@ -58,7 +58,7 @@ WITH threshold AS (
 )
 SELECT
   @severity(f.lost_ratio >= h.critical_ratio, true) AS severity,
-  format('{} ({})', f.process, f.pid) AS subject,
+  format('{} ({})', coalesce(f.process, '?'), f.pid) AS subject,
   format('{} of {} exchanges that were written in several pieces waited {:.1f} ms on average for the answer, as long as an acknowledgement that is delayed by {} ms{}: {:.2f} s, {:.1f} % of the time of {} socket{}; the last piece went out by {}',
     f.stall_count, f.turn_count, f.gap_ns_avg / 1e6, f.ms, CASE f.ms WHEN 200 THEN ' (or a segment that was lost)' ELSE '' END,
     f.stall_ns / 1e9, 100 * f.lost_ratio, f.socket_count,

@@ -65,7 +65,7 @@ WITH threshold AS (
 )
 SELECT
   @severity(x.blocked_ratio >= h.critical_ratio, true) AS severity,
-  format('{} ({})', t.comm, t.tid) AS subject,
+  format('{} ({})', coalesce(t.comm, '?'), t.tid) AS subject,
   format('its event loop was in {} blocking calls for {:.2f} s, {:.1f} % of the recording, the longest {:.1f} ms, and events were waiting when each returned; {:.2f} s of it in {}',
     @whole(x.call_count), x.blocked_ns / 1e9, 100 * x.blocked_ratio, x.max_ns / 1e6, x.most_ns / 1e9, x.name) AS message,
   @whole(x.blocked_ns) AS cost_ns

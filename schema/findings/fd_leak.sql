@@ -101,7 +101,7 @@ WITH threshold AS (
 )
 SELECT
   @severity(j.refused_count > 0 AND j.limit_ratio >= h.limit_ratio, j.limit_ratio >= h.limit_ratio OR j.left_s <= h.limit_s) AS severity,
-  format('{} ({})', j.comm, j.pid) AS subject,
+  format('{} ({})', coalesce(j.comm, '?'), j.pid) AS subject,
   format('{} open descriptor{}{}, {} of them {} (most often {}){}{}{}', j.last_count, CASE j.last_count WHEN 1 THEN '' ELSE 's' END,
     CASE WHEN j.most_count > j.last_count THEN format(' in the end, {} before', j.most_count) ELSE '' END, j.kind_count, j.kind, j.target,
     CASE WHEN j.limit_count IS NULL THEN '' ELSE format('; {:.1f} % of its limit of {}', 100 * j.limit_ratio, j.limit_count) END,

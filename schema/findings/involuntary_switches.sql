@@ -43,7 +43,7 @@ WITH threshold AS (
   LEFT JOIN handed AS d ON d.upid = s.upid AND d.pid = s.pid
 )
 SELECT
-  'warning' AS severity, format('{} ({})', o.name, coalesce(o.pid::VARCHAR, '?')) AS subject,
+  'warning' AS severity, format('{} ({})', coalesce(o.name, '?'), coalesce(o.pid::VARCHAR, '?')) AS subject,
   format('{:,} of its {:,} switches left the thread runnable, preempted or by sched_yield ({:.1f} %), one every {:.1f} µs of its {:.2f} s of CPU time',
     @whole(o.forced), @whole(o.switches), 100 * o.forced / o.switches, o.on_cpu_ns / o.forced / 1e3, o.on_cpu_ns / 1e9) AS message,
   -- A switch costs about 5 µs with what it does to the caches.

@@ -40,7 +40,7 @@ WITH threshold AS (
 )
 SELECT
   @severity(false, r.left_count / nullif(g.per_s, 0) <= h.limit_s OR g.last_count / nullif(g.per_s, 0) <= h.double_s) AS severity,
-  format('{} ({})', p.name, p.pid) AS subject,
+  format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject,
   format('{} threads, {} more than {:.0f} s before: {:.1f} per second{}', g.last_count, g.last_count - g.first_count, g.duration_ns / 1e9, g.per_s,
     CASE WHEN r.left_count IS NULL THEN '' ELSE format('; {} more fit into its control group', r.left_count) END) AS message,
   ['threads of process ' || g.upid] AS about

@@ -67,7 +67,7 @@ WITH threshold AS (
 )
 SELECT
   'warning' AS severity,
-  CASE m.kind WHEN 'threads' THEN format('{} ({})', t.comm, t.tid) ELSE format('{} ({})', p.name, p.pid) END AS subject,
+  CASE m.kind WHEN 'threads' THEN format('{} ({})', coalesce(t.comm, '?'), t.tid) ELSE format('{} ({})', p.name, p.pid) END AS subject,
   format('it is one of {} {} that are alike and has {:.1f} % of their work: it wanted a CPU for {:.2f} s of {:.2f} s, the others together for {:.2f} s; {}',
     m.member_count, m.kind, 100 * m.active_ns / m.all_ns, m.active_ns / 1e9, c.duration_ns / 1e9, (m.all_ns - m.active_ns) / 1e9,
     CASE WHEN w.sibling_count = m.member_count - 1 THEN format('the others waited {:.2f} s for it', w.wait_ns / 1e9)
