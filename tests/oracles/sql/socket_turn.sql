@@ -25,7 +25,8 @@ WITH call AS (
     'eventfd', 'eventfd2', 'signalfd', 'signalfd4', 'timerfd_create', 'memfd_create', 'inotify_init', 'inotify_init1', 'dup', 'dup2', 'dup3')
     OR (name IN ('fcntl', 'fcntl64') AND args[2] IN (0, 1030)))
   UNION ALL
-  SELECT upid, fd, exit_ts_ns, NULL, NULL, false FROM event WHERE name = 'close' AND ret = 0 AND fd IS NOT NULL
+  -- The number is free before close returns: another thread may have got it by then.
+  SELECT upid, fd, ts_ns + 1, NULL, NULL, false FROM event WHERE name = 'close' AND ret = 0 AND fd IS NOT NULL
   UNION ALL
   -- What was there before anything that the capture has of it.
   SELECT DISTINCT upid, fd, -4611686018427387904, NULL, NULL, false FROM (

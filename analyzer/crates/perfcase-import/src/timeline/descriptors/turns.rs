@@ -131,7 +131,8 @@ impl Turns {
                 signs.push(((fact.upid, fd), fact.end, Sign::Born(Some(fact))));
             }
             if fact.fd >= 0 && fact.deed == Deed::Close && fact.ret == 0 {
-                signs.push((key, fact.end, Sign::Born(Some(fact))));
+                // The number is free before the call returns: another thread may have got it by then.
+                signs.push((key, fact.begin.saturating_add(1), Sign::Born(Some(fact))));
             }
             if fact.fd >= 0 && fact.is_connect {
                 signs.push((key, fact.begin, Sign::Connect));
@@ -356,3 +357,7 @@ fn socket(
     };
     Some(Socket { family: Some(connection.family.clone()), local, peer, is_client })
 }
+
+#[cfg(test)]
+#[path = "turns_tests.rs"]
+mod tests;
