@@ -36,10 +36,14 @@ WITH threshold AS (
   JOIN syscall AS s ON s.descriptor_id = f.descriptor_id AND s.exit_ts_ns BETWEEN d.first_ns AND d.last_ns
   WHERE s.name IN ('read', 'readv', 'recv', 'recvfrom', 'recvmsg', 'recvmmsg', 'recvmmsg_time64') AND s.ret >= 0
   GROUP BY d.netns_inode, d.inode
-), by_socket AS (
-  SELECT d.*, r.received_count, d.drop_count / (d.drop_count + r.received_count) AS drop_ratio
+), by_address AS (
+  -- A process may have hundreds of sockets with one address (SO_REUSEPORT, multicast). Those that are never read are apart.
+  SELECT d.upid, max(d.comm) AS comm, max(d.pid) AS pid, d.local, count(*) AS socket_count, min(d.first_ns) AS first_ns, max(d.last_ns) AS last_ns,
+    sum(d.drop_count) AS drop_count, sum(r.received_count) AS received_count,
+    sum(d.drop_count) / (sum(d.drop_count) + sum(r.received_count)) AS drop_ratio
   FROM dropped AS d
   LEFT JOIN received AS r ON r.inode = d.inode AND r.netns_inode IS NOT DISTINCT FROM d.netns_inode
+  GROUP BY d.netns_inode, d.upid, d.local, r.received_count IS NULL
 ), counter AS (
   SELECT netns_inode, protocol, name, ts_ns, @counter_step(value, lag(value) OVER (PARTITION BY source_id, netns_inode, protocol, name ORDER BY snapshot, ts_ns), 4294967296) AS n
   FROM proc_net_counter
@@ -56,9 +60,10 @@ WITH threshold AS (
   SELECT *, CASE WHEN netns_inode IN (SELECT netns_inode FROM by_namespace) THEN netns_inode END AS counted_inode FROM dropped
 ), found AS (
   SELECT format('{} ({})', coalesce(comm, '?'), coalesce(pid::VARCHAR, '?')) AS subject, drop_ratio, drop_count,
-    format('its UDP socket {} dropped {} datagrams in {:.0f} s{}', local, @whole(drop_count), (last_ns - first_ns) / 1e9,
-      CASE WHEN received_count IS NULL THEN ': no read of it was seen' ELSE format(', {:.1f} % of all: {} were read', 100 * drop_ratio, @whole(received_count)) END) AS message
-  FROM by_socket
+    format('its {} {} dropped {} datagrams in {:.0f} s{}', CASE socket_count WHEN 1 THEN 'UDP socket' ELSE socket_count || ' UDP sockets' END,
+      local, @whole(drop_count), (last_ns - first_ns) / 1e9,
+      CASE WHEN received_count IS NULL THEN format(': no read of {} was seen', CASE socket_count WHEN 1 THEN 'it' ELSE 'them' END) ELSE format(', {:.1f} % of all: {} were read', 100 * drop_ratio, @whole(received_count)) END) AS message
+  FROM by_address
   UNION ALL
   -- InDatagrams and InSegs do not tell the same: only UDP's leaves out what was dropped.
   SELECT upper(u.protocol) || ' ' || @network_place(u.netns_inode, n.process, n.pid), u.drop_ratio, u.drop_count,
