@@ -44,7 +44,7 @@ IMPORTED = (
     ("thread_time", "on_cpu_ns"), ("cpu_utilization", "busy_ratio"), ("on_cpu_distribution", "run_count"), ("migrations", "run_count"),
 )  # fmt: skip
 """Figures that the import works out: those of the findings and the report, and those of other views in which captures are compared."""
-NEW = (("wakeup_chain", "wait_ns"), ("critical_path", "duration_ns"), ("slow_syscalls", "duration_ns"))
+NEW = (("wakeup_chain", "wait_ns"), ("critical_path", "duration_ns"), ("slow_syscalls", "known_ns"))
 """A run uses one of them each time it needs a figure that is new."""
 
 

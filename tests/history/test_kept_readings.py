@@ -174,6 +174,42 @@ def test_a_database_for_all_answers_as_each_its_own(store: Path, monkeypatch: py
     assert len(opened) == 2
 
 
+def test_events_that_a_figure_does_not_name_need_no_database_of_their_own(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = readings(store)
+    event = {"my_event": [("ts_ns", "BIGINT"), ("utid", "UINTEGER")]}
+    for name in ("1.case", "3.case"):
+        rows = "SELECT i AS ts_ns, 1::UINTEGER AS utid FROM range(3) AS r(i)"
+        with duckdb.connect() as connection:
+            connection.sql(rows).write_parquet(str(store / name / "tables" / "my_event.parquet"))
+        database.write(store / name, event)
+        info = json.loads((store / name / "import.json").read_text())
+        info |= {"other_columns": event, "files": {"case.duckdb": (store / name / "case.duckdb").stat().st_size}}
+        (store / name / "import.json").write_text(json.dumps(info))
+    made: list[int] = []
+    one_database = query.one_database
+    monkeypatch.setattr(
+        query,
+        "one_database",
+        lambda path, folders, more: made.append(len(folders)) or one_database(path, folders, more),
+    )
+    for each in store.glob("*.case/kept"):
+        shutil.rmtree(each)
+    assert (readings(store), made) == (whole, [5])
+    made.clear()
+    wanted = metric.metric(load_views()["thread_time"], "on_cpu_ns", None, "utid IN (SELECT utid FROM my_event)")
+    fleet = captures.load([store])
+    found = read_all(wanted, {each.name: each for each in fleet.captures}, lambda *_: None)
+    assert [found[f"{number}.case"].value for number in (1, 3)] == [2e9, 4e9]
+    assert all(found[f"{number}.case"].problem for number in (0, 2, 4))
+    assert 5 not in made
+    # Events are a view like others.
+    count = metric.Metric("my_event", None, "count")
+    found = read_all(count, {each.name: each for each in fleet.captures}, lambda *_: None)
+    assert [found[f"{number}.case"].row_count for number in range(5)] == [0, 3, 0, 3, 0]
+
+
 def test_a_database_that_one_has_spoilt_spoils_no_answer(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After an internal error of DuckDB every further question to that database fails."""
 

@@ -24,7 +24,7 @@
 WITH RECURSIVE setting AS (
   SELECT getvariable('wakeup_chain_utid')::BIGINT AS utid, getvariable('wakeup_chain_min_ns')::BIGINT AS min_ns,
     coalesce(getvariable('wakeup_chain_depth'), 10)::BIGINT AS depth
-), sleep AS MATERIALIZED (
+), sleep AS (
   SELECT row_number() OVER () AS sleep_id,
     utid, name_id, ts_ns, ts_ns + duration_ns AS end_ns, state, stack_id, waker_utid, waker_name_id, waker_cpu, waker_stack_id
   FROM followed_state
@@ -41,7 +41,7 @@ WITH RECURSIVE setting AS (
     SELECT sleep_id, true, waker_utid, ts_ns, end_ns FROM sleep WHERE waker_utid IS NOT NULL
   )
   WINDOW w AS (PARTITION BY utid ORDER BY end_ns, is_wakeup, ts_ns ROWS UNBOUNDED PRECEDING)
-), link AS MATERIALIZED (
+), link AS (
   SELECT sleep_id, end_ns, parent_id, parent_end_ns FROM look WHERE is_wakeup AND parent_id IS NOT NULL
 ), longest AS (
   -- The first of equally long ones.
@@ -53,7 +53,9 @@ WITH RECURSIVE setting AS (
   WHERE (x.utid IS NULL OR s.utid = x.utid) AND s.end_ns - s.ts_ns >= coalesce(x.min_ns, 0)
     AND (x.min_ns IS NOT NULL OR x.utid IS NOT NULL OR s.sleep_id IN (SELECT sleep_id FROM longest))
 ), chain AS (
-  SELECT sleep_id AS root_id, ts_ns AS since_ts_ns, 1::BIGINT AS depth, sleep_id FROM root
+  -- The links are read twice, so that DuckDB finds them once and not for each step: of a view that is read from case.duckdb it knows no
+  -- MATERIALIZED.
+  SELECT sleep_id AS root_id, ts_ns AS since_ts_ns, 1::BIGINT AS depth, sleep_id FROM root WHERE (SELECT count(*) FROM link) IS NOT NULL
   UNION ALL
   SELECT c.root_id, c.since_ts_ns, c.depth + 1, l.parent_id
   FROM chain AS c

@@ -75,20 +75,21 @@ WITH form AS (
   LEFT JOIN form AS special ON special.abi = k.abi AND special.number = k.number
     AND k.args[special.test_argument] & special.test_mask = special.test_value
   LEFT JOIN form AS f ON f.form_id = coalesce(special.form_id, plain.form_id)
-), looked_up AS (
-  SELECT DISTINCT abi, looked.set_name, looked.word
+), looked AS (
+  SELECT id, abi, looked.place, looked.set_name, looked.word
   FROM (
-    SELECT abi, unnest([
-      {set_name: s1, word: b1 & 4294967295}, {set_name: s2, word: b2 & 4294967295}, {set_name: s3, word: b3 & 4294967295},
-      {set_name: s4, word: b4 & 4294967295}, {set_name: s5, word: b5 & 4294967295}, {set_name: s6, word: b6 & 4294967295},
-      {set_name: s0, word: b0}]) AS looked
+    SELECT id, abi, unnest([
+      {place: 1, set_name: s1, word: b1 & 4294967295}, {place: 2, set_name: s2, word: b2 & 4294967295},
+      {place: 3, set_name: s3, word: b3 & 4294967295}, {place: 4, set_name: s4, word: b4 & 4294967295},
+      {place: 5, set_name: s5, word: b5 & 4294967295}, {place: 6, set_name: s6, word: b6 & 4294967295},
+      {place: 0, set_name: s0, word: b0}]) AS looked
     FROM alike
   )
   WHERE looked.set_name IS NOT NULL
 ), matching AS (
   SELECT w.*, v.name, v.mask, v.position, bit_or(v.mask) OVER (
     PARTITION BY w.abi, w.set_name, w.word ORDER BY v.position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
-  FROM looked_up AS w
+  FROM (SELECT DISTINCT abi, set_name, word FROM looked) AS w
   JOIN syscall_value AS v ON v.abi = w.abi AND v.set_name = w.set_name AND w.word & v.mask = v.value
 ), spelled AS (
   SELECT abi, set_name, word, string_agg(name, '|' ORDER BY position)
@@ -101,16 +102,27 @@ WITH form AS (
   FROM fd_history
 ), other AS (
   -- The import says what the first descriptor of a call was. Few calls have another, or return one.
-  SELECT u.id, u.is_result, h.label
+  SELECT u.id, u.place, h.label
   FROM (
-    SELECT id, upid, made_ts_ns AS ts_ns, TRY_CAST(args[second_fd] & 4294967295 AS INTEGER) AS fd, false AS is_result
+    SELECT id, upid, made_ts_ns AS ts_ns, TRY_CAST(args[second_fd] & 4294967295 AS INTEGER) AS fd, 7 AS place
     FROM alike
     WHERE second_fd IS NOT NULL
     UNION ALL
-    SELECT id, upid, told_ts_ns, TRY_CAST(b0 AS INTEGER), true FROM alike WHERE k0 = 'f' AND told_ret >= 0
+    SELECT id, upid, told_ts_ns, TRY_CAST(b0 AS INTEGER), 8 FROM alike WHERE k0 = 'f' AND told_ret >= 0
   ) AS u
   ASOF JOIN history AS h ON h.upid = u.upid AND h.fd = u.fd AND u.ts_ns >= h.from_ts_ns
   WHERE u.ts_ns < h.to_ts_ns
+), said AS (
+  -- What each call is told with, in one row: a join for each argument would take DuckDB longer to plan than all others together.
+  SELECT id, max(words) FILTER (place = 0) AS w0, max(words) FILTER (place = 1) AS w1, max(words) FILTER (place = 2) AS w2,
+    max(words) FILTER (place = 3) AS w3, max(words) FILTER (place = 4) AS w4, max(words) FILTER (place = 5) AS w5,
+    max(words) FILTER (place = 6) AS w6, max(words) FILTER (place = 7) AS second_label, max(words) FILTER (place = 8) AS result_label
+  FROM (
+    SELECT l.id, l.place, w.names AS words FROM looked AS l JOIN spelled AS w USING (abi, set_name, word)
+    UNION ALL
+    SELECT id, place, label FROM other
+  )
+  GROUP BY id
 ), told AS (
   -- A number that the call returned comes behind the text.
   SELECT COLUMNS(c.* EXCLUDE (upid, is_unknown, first_fd, second_fd, k0, k1, k2, k3, k4, k5, k6, s0, s1, s2, s3, s4, s5, s6,
@@ -120,12 +132,12 @@ WITH form AS (
       ELSE c.name || '('
         || CASE WHEN c.is_unknown THEN coalesce(array_to_string(list_transform(c.args, lambda v: '0x' || lower(to_hex(v))), ', '), '')
           ELSE concat_ws(', ',
-            @call_argument(c.k1, c.s1, c.b1, w1.names, c.abi, CASE 1 WHEN c.first_fd THEN d.label WHEN c.second_fd THEN e.label END),
-            @call_argument(c.k2, c.s2, c.b2, w2.names, c.abi, CASE 2 WHEN c.first_fd THEN d.label WHEN c.second_fd THEN e.label END),
-            @call_argument(c.k3, c.s3, c.b3, w3.names, c.abi, CASE 3 WHEN c.first_fd THEN d.label WHEN c.second_fd THEN e.label END),
-            @call_argument(c.k4, c.s4, c.b4, w4.names, c.abi, CASE 4 WHEN c.first_fd THEN d.label WHEN c.second_fd THEN e.label END),
-            @call_argument(c.k5, c.s5, c.b5, w5.names, c.abi, CASE 5 WHEN c.first_fd THEN d.label WHEN c.second_fd THEN e.label END),
-            @call_argument(c.k6, c.s6, c.b6, w6.names, c.abi, CASE 6 WHEN c.first_fd THEN d.label WHEN c.second_fd THEN e.label END)) END
+            @call_argument(c.k1, c.s1, c.b1, a.w1, c.abi, CASE 1 WHEN c.first_fd THEN d.label WHEN c.second_fd THEN a.second_label END),
+            @call_argument(c.k2, c.s2, c.b2, a.w2, c.abi, CASE 2 WHEN c.first_fd THEN d.label WHEN c.second_fd THEN a.second_label END),
+            @call_argument(c.k3, c.s3, c.b3, a.w3, c.abi, CASE 3 WHEN c.first_fd THEN d.label WHEN c.second_fd THEN a.second_label END),
+            @call_argument(c.k4, c.s4, c.b4, a.w4, c.abi, CASE 4 WHEN c.first_fd THEN d.label WHEN c.second_fd THEN a.second_label END),
+            @call_argument(c.k5, c.s5, c.b5, a.w5, c.abi, CASE 5 WHEN c.first_fd THEN d.label WHEN c.second_fd THEN a.second_label END),
+            @call_argument(c.k6, c.s6, c.b6, a.w6, c.abi, CASE 6 WHEN c.first_fd THEN d.label WHEN c.second_fd THEN a.second_label END)) END
         || CASE WHEN c.pairing = 'strict' OR c.name IN ('exit', 'exit_group') THEN ')' ELSE ' <unfinished ...>' END
     END
     || CASE
@@ -136,21 +148,13 @@ WITH form AS (
       WHEN c.k0 IS NULL THEN ' = '
       WHEN c.k0 = 'p' THEN ' = 0x' || lower(to_hex(c.told_ret))
       WHEN c.k0 = 'o' THEN CASE WHEN c.b0 < 64 THEN printf(' = %03o', c.b0) ELSE printf(' = 0%o', c.b0) END
-      WHEN c.k0 = 'x' AND c.told_ret = 0 AND w0.names IS NULL THEN ' = 0'
-      WHEN c.k0 = 'x' THEN printf(' = 0x%x', c.b0) || coalesce(' (flags ' || w0.names || ')', '')
-      ELSE ' = ' || c.told_ret || coalesce('<' || r.label || '>', '')
+      WHEN c.k0 = 'x' AND c.told_ret = 0 AND a.w0 IS NULL THEN ' = 0'
+      WHEN c.k0 = 'x' THEN printf(' = 0x%x', c.b0) || coalesce(' (flags ' || a.w0 || ')', '')
+      ELSE ' = ' || c.told_ret || coalesce('<' || a.result_label || '>', '')
     END AS text
   FROM alike AS c
   LEFT JOIN descriptor AS d USING (descriptor_id)
-  LEFT JOIN other AS e ON e.id = c.id AND NOT e.is_result
-  LEFT JOIN other AS r ON r.id = c.id AND r.is_result
-  LEFT JOIN spelled AS w0 ON w0.abi = c.abi AND w0.set_name = c.s0 AND w0.word = c.b0
-  LEFT JOIN spelled AS w1 ON w1.abi = c.abi AND w1.set_name = c.s1 AND w1.word = c.b1 & 4294967295
-  LEFT JOIN spelled AS w2 ON w2.abi = c.abi AND w2.set_name = c.s2 AND w2.word = c.b2 & 4294967295
-  LEFT JOIN spelled AS w3 ON w3.abi = c.abi AND w3.set_name = c.s3 AND w3.word = c.b3 & 4294967295
-  LEFT JOIN spelled AS w4 ON w4.abi = c.abi AND w4.set_name = c.s4 AND w4.word = c.b4 & 4294967295
-  LEFT JOIN spelled AS w5 ON w5.abi = c.abi AND w5.set_name = c.s5 AND w5.word = c.b5 & 4294967295
-  LEFT JOIN spelled AS w6 ON w6.abi = c.abi AND w6.set_name = c.s6 AND w6.word = c.b6 & 4294967295
+  LEFT JOIN said AS a ON a.id = c.id
 ), twin AS (
   -- Calls that are not alike and have the same hash are told apart by all that it is made of.
   SELECT hash FROM told GROUP BY hash HAVING count(*) > 1

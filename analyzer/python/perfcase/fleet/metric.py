@@ -15,6 +15,7 @@ from perfcase.case.sharing import FINDINGS
 from perfcase.case.span import recorded_ns
 from perfcase.catalogue.schema import Table, quote
 from perfcase.catalogue.view import View
+from perfcase.catalogue.views import load_views
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
@@ -160,7 +161,7 @@ def _read(
 ) -> list[Reading]:
     """Return metrics of the same rows. ``columns``: those of the view, where they are known."""
     if not columns and any(each.aggregation in _OF_COLUMNS for each in wanted):
-        columns = {name for name, *_ in connection.execute(f"DESCRIBE {quote(wanted[0].view)}").fetchall()}
+        columns = _columns(connection, wanted[0].view)
     figures = ", ".join(f"({_figure(each, columns)})::DOUBLE" for each in wanted)
     count, *found = connection.execute(
         f"WITH chosen AS MATERIALIZED ({rows}) SELECT count(*), {figures} FROM chosen"
@@ -171,6 +172,13 @@ def _read(
     if any(each.is_per_second for each in wanted):
         duration_ns = recorded_ns(connection, wanted[0].view, known) or duration_ns
     return [_reading(each, count, figure, duration_ns) for each, figure in zip(wanted, found, strict=True)]
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, view: str) -> Set[str]:
+    # DuckDB knows those of an event without a table of its own; of a view it takes as long to say them as to plan the question.
+    if view in load_views():
+        return {column.name for column in load_views()[view].columns}
+    return {name for name, *_ in connection.execute(f"DESCRIBE {quote(view)}").fetchall()}
 
 
 def none(wanted: Metric, why: str | None) -> Reading:

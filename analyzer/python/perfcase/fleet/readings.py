@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 from perfcase.case import database, query, store
 from perfcase.case.kept import Kept, kept_of_all
+from perfcase.case.span import recorded_in
+from perfcase.catalogue.views import load_views, with_dependencies
 from perfcase.errors import PerfcaseError
 from perfcase.fleet import figures, metric
 from perfcase.fleet.captures import Capture, Progress
@@ -50,7 +54,7 @@ def read_all(
             found[capture.name] = known
     with ExitStack() as stack, duckdb.cursor() as connection:
         threads = query.thread_count(connection)
-        shared = _shared(missing, stack, threads)
+        shared = _shared(missing, wanted, stack, threads)
 
         def ask(capture: Capture) -> Reading:
             if capture.folder in shared:
@@ -88,12 +92,21 @@ def _kept(captures: Iterable[Capture]) -> dict[str, Kept]:
     return found
 
 
-def _shared(captures: Sequence[Capture], stack: ExitStack, sharers: int) -> dict[Path, _Connect]:
-    """Return how to connect to one database for all captures with the same tables, if there is one."""
+def others_of(wanted: metric.Metric, info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return which columns that the schema does not describe a figure may be of, in an import that says ``info`` of itself. Events of which
+    the figure says nothing are as good as none."""
+    closure = with_dependencies(load_views(), [wanted.view, *recorded_in(wanted.view)])
+    read = {name for view in closure.values() for name in view.sources}
+    named = {wanted.view, *closure, *read, *re.findall(r"\w+", wanted.where or "")}
+    return {name: each for name, each in info["other_columns"].items() if {name, f"event_{name}"} & named}
+
+
+def _shared(captures: Sequence[Capture], wanted: metric.Metric, stack: ExitStack, sharers: int) -> dict[Path, _Connect]:
+    """Return how to connect to one database for all captures that have the same columns for the figure, if there is one."""
     groups: defaultdict[str, list[Path]] = defaultdict(list)
     for capture in captures:
-        with suppress(PerfcaseError):
-            others = store.read_info(capture.folder).get("other_columns", {})
+        with suppress(PerfcaseError, KeyError, AttributeError):
+            others = others_of(wanted, store.read_info(capture.folder))
             groups[json.dumps(others, sort_keys=True)].append(capture.folder)
     found: dict[Path, _Connect] = {}
     for others, folders in groups.items():
