@@ -59,8 +59,9 @@ impl CallKind {
 }
 
 /// What a descriptor is.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum Thing {
+    #[default]
     Unknown,
     Socket,
     File,

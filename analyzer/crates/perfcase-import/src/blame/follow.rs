@@ -91,10 +91,6 @@ pub(super) struct Due {
 const DEEPEST: u32 = 20;
 /// A thread that an interrupt woke after a disk's request was complete: the most ns between the two.
 const COMPLETED_NS: i64 = 1_000_000;
-/// A thread that waits for a lock in parts, each with a limit of time, does nothing else between them for so long.
-const WAITS_ON_NS: i64 = 1_000_000;
-/// The most calls between such a part and the end of the whole wait.
-const MOST_PARTS: usize = 256;
 /// The most pieces that one wait is followed over.
 pub(super) const MOST_PIECES: usize = 4096;
 
@@ -232,9 +228,9 @@ impl Known<'_> {
                     self.nothing(path, waker, (from, to), Cause::NotFollowed, depth + 1);
                 }
                 End::By(waker) => self.follow(path, waker, from, to, depth + 1),
-                End::For(cause) => {
+                End::For(cause, descriptor) => {
                     let device = if cause == Cause::Disk { self.device(utid, piece.end) } else { NONE };
-                    path.push(Due { cause, device, ..due });
+                    path.push(Due { cause, device, descriptor, ..due });
                 }
             },
         }
@@ -259,7 +255,7 @@ impl Known<'_> {
         let call = thread.and_then(|thread| thread.call_at(due.start)).copied().unwrap_or(Call::NONE);
         let has_calls = thread.is_some_and(|thread| !thread.calls.is_empty());
         let until = if has_calls { call.end.clamp(due.start, due.end) } else { due.end };
-        let cause = match self.names.kind(call.name) {
+        let cause = match call.kind {
             CallKind::Sleep => Cause::Sleep,
             _ => Cause::NotRecorded,
         };
@@ -330,53 +326,50 @@ impl Known<'_> {
 
     /// Gives what ended a sleep.
     fn ended_by(&self, utid: u32, piece: &Piece, call: &Call, limit: i64, depth: u32) -> End {
-        let (kind, thing) = (self.names.kind(call.name), self.thing(call.descriptor));
+        let (kind, thing) = (call.kind, self.thing(call.descriptor));
         if piece.is_open {
-            return End::For(Cause::Open);
+            return End::For(Cause::Open, call.descriptor);
         }
-        let waker = piece.waker;
-        let is_thread = waker != NONE && waker != 0 && waker != utid;
         if depth > 0 && self.has_no_work(utid, piece, kind, thing) {
-            return End::For(Cause::NoWork);
+            return End::For(Cause::NoWork, call.descriptor);
         }
+        let is_in_time = |end: i64| depth == 0 || end <= limit;
+        if let Some((piece, call)) = self.last_of_wait(utid, piece, call).filter(|(piece, _)| is_in_time(piece.end)) {
+            return self.ended(utid, &piece, &call, true);
+        }
+        self.ended(utid, piece, call, is_in_time(piece.end))
+    }
+
+    /// Gives what ended a sleep. `is_in_time`: before what is followed had ended.
+    fn ended(&self, utid: u32, piece: &Piece, call: &Call, is_in_time: bool) -> End {
+        let (kind, thing, waker) = (call.kind, self.thing(call.descriptor), piece.waker);
+        let is_thread = waker != NONE && waker != 0 && waker != utid;
         // A waker that slept itself at that moment was interrupted in its sleep: its CPU did it.
-        let is_in_time = depth == 0 || piece.end <= limit;
         if is_thread && is_in_time && self.did_itself(waker, piece, thing) {
             return End::By(waker);
         }
         if is_in_time && let Some(holder) = self.let_go_by(utid, piece, call) {
             return End::By(holder);
         }
-        End::For(match kind {
+        let tries = self.tries(utid, piece, call);
+        if let Some(holder) = tries.and_then(|nap| self.history.locks.holder(utid, nap)) {
+            return End::By(holder);
+        }
+        let cause = match kind {
             _ if piece.doing == Doing::DiskSleep => Cause::Disk,
             CallKind::Sleep => Cause::Sleep,
             _ if call.has_timed_out => Cause::Timeout,
+            // Its own alarm.
+            _ if call.is_cut_short && piece.context == Context::Hardirq => Cause::Timeout,
             CallKind::Accept => Cause::NoWork,
             CallKind::Read | CallKind::Poll | CallKind::Send if thing == Thing::Socket => Cause::Network,
             _ if waker == NONE && piece.context == Context::Unknown => Cause::NotRecorded,
             _ => Cause::Interrupt,
-        })
+        };
+        End::For(cause, tries.map_or(call.descriptor, |nap| nap.descriptor))
     }
 
-    /// Gives the thread that let go of what another waits for in a futex in parts, where a timer ended this part: the first that wakes
-    /// who waits for this word, if the other has done nothing but wait since.
-    fn let_go_by(&self, utid: u32, piece: &Piece, call: &Call) -> Option<u32> {
-        let is_timed = call.has_timed_out || piece.context == Context::Hardirq;
-        let thread = self.history.thread(utid).filter(|_| is_timed && call.word != NONE)?;
-        let wake = self.history.wake_after(thread.upid, call.word, piece.end).filter(|wake| wake.utid != utid)?;
-        let next = thread.calls.partition_point(|other| other.start < call.end);
-        let until = thread.calls.partition_point(|other| other.start <= wake.start);
-        let between = thread.calls.get(next..until).unwrap_or(&[]);
-        let mut since = call.end;
-        let waits_on = between.len() <= MOST_PARTS
-            && between.iter().all(|other| {
-                let pause = other.start.saturating_sub(std::mem::replace(&mut since, other.end));
-                pause <= WAITS_ON_NS && self.names.kind(other.name) == CallKind::Futex
-            });
-        (waits_on && wake.start.saturating_sub(since) <= WAITS_ON_NS).then_some(wake.utid)
-    }
-
-    fn thing(&self, descriptor: u32) -> Thing {
+    pub(super) fn thing(&self, descriptor: u32) -> Thing {
         self.things.get(descriptor as usize).copied().unwrap_or(Thing::Unknown)
     }
 
@@ -406,9 +399,8 @@ impl Known<'_> {
                 let call = self.history.thread(waker).and_then(|thread| thread.call_at(piece.end.saturating_sub(1)));
                 piece.doing == Doing::Sleeping
                     && can_be_socket(thing)
-                    && call.is_some_and(|call| {
-                        self.names.kind(call.name) == CallKind::Send && can_be_socket(self.thing(call.descriptor))
-                    })
+                    && call
+                        .is_some_and(|call| call.kind == CallKind::Send && can_be_socket(self.thing(call.descriptor)))
             }
         }
     }
@@ -426,5 +418,6 @@ impl Known<'_> {
 /// What ended a sleep: a thread that is followed, or a cause.
 enum End {
     By(u32),
-    For(Cause),
+    /// With the descriptor that it was about.
+    For(Cause, u32),
 }

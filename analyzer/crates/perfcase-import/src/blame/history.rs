@@ -2,7 +2,8 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use super::calls::{CallName, NO_CALL};
+use super::calls::{CallKind, CallName, NO_CALL};
+use super::tries::{LockCall, Locks, Tries};
 
 /// A number that is not known.
 pub(super) const NONE: u32 = u32::MAX;
@@ -55,9 +56,13 @@ pub(super) struct Call {
     /// What a futex is about: see [`word_of`].
     pub(super) word: u32,
     pub(super) name: CallName,
+    /// Why a thread waits in it.
+    pub(super) kind: CallKind,
     pub(super) has_timed_out: bool,
-    /// A descriptor was ready: the thread's next call tells which.
-    pub(super) is_polled: bool,
+    /// A signal ended it.
+    pub(super) is_cut_short: bool,
+    /// What was ready may be a new request: a connection to take, or bytes of a client.
+    pub(super) is_asked: bool,
 }
 
 impl Call {
@@ -67,8 +72,10 @@ impl Call {
         descriptor: NONE,
         word: NONE,
         name: NO_CALL,
+        kind: CallKind::Other,
         has_timed_out: false,
-        is_polled: false,
+        is_cut_short: false,
+        is_asked: false,
     };
 }
 
@@ -99,6 +106,12 @@ pub(super) struct Thread {
     pub(super) creator: u32,
     /// The thread's time before this is written.
     pub(super) written: i64,
+    /// Its last poll, in `calls`, if a descriptor was ready: the thread's next call that has one tells which.
+    pub(super) polled: Option<usize>,
+    /// The connection that it asked something on, and from which no answer was read yet.
+    pub(super) asked: u32,
+    /// Its tries for the locks of files.
+    pub(super) tries: Tries,
 }
 
 impl Thread {
@@ -129,6 +142,8 @@ pub(super) struct History {
     /// Who woke those that waited for a word of a process, of words for which a thread waited with a limit of time.
     wakes: HashMap<(u32, u32), Vec<Wake>>,
     limited: HashSet<(u32, u32)>,
+    /// Who locked which file.
+    pub(super) locks: Locks,
     /// The number of pieces at hand.
     pub(super) count: usize,
     /// Only some processes were recorded: a CPU on which none of them ran may have been busy or not.
@@ -158,7 +173,14 @@ impl History {
         }
         let index = utid as usize;
         if index >= self.threads.len() {
-            let new = || Thread { upid: NONE, born: i64::MIN, creator: NONE, written: i64::MIN, ..Thread::default() };
+            let new = || Thread {
+                upid: NONE,
+                born: i64::MIN,
+                creator: NONE,
+                written: i64::MIN,
+                asked: NONE,
+                ..Thread::default()
+            };
             self.threads.resize_with(index + 1, new);
         }
         self.threads.get_mut(index)
@@ -202,6 +224,12 @@ impl History {
         }
     }
 
+    /// Adds a call about the lock of a file.
+    pub(super) fn add_lock(&mut self, utid: u32, call: LockCall) {
+        let Some(thread) = self.threads.get_mut(utid as usize) else { return };
+        self.locks.add(utid, &mut thread.tries, call);
+    }
+
     /// Notes that a thread waited for a word with a limit of time.
     pub(super) fn limit(&mut self, utid: u32, word: u32) {
         let upid = self.thread(utid).map_or(NONE, |thread| thread.upid);
@@ -229,7 +257,10 @@ impl History {
     pub(super) fn sort(&mut self) {
         self.cpus.iter_mut().for_each(|runs| runs.sort_unstable());
         self.wakes.values_mut().for_each(|wakes| wakes.sort_unstable());
-        self.threads.iter_mut().for_each(|thread| thread.calls.sort_by_key(|call| call.start));
+        for thread in &mut self.threads {
+            thread.calls.sort_by_key(|call| call.start);
+            thread.tries.settle();
+        }
     }
 
     /// Gives who ran on a CPU between two times, in the order of time.
@@ -246,6 +277,8 @@ impl History {
             let old = thread.pieces.partition_point(|piece| piece.end <= begin);
             thread.pieces.drain(..old);
             thread.calls.retain(|call| call.end > begin);
+            thread.polled = None;
+            thread.tries.forget(begin);
             count += thread.pieces.len() + thread.calls.len();
         }
         for runs in &mut self.cpus {

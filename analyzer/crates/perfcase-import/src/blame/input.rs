@@ -2,26 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use arrow_array::cast::AsArray as _;
-use arrow_array::types::UInt64Type;
-use arrow_array::{Array as _, ListArray};
+use arrow_array::Array as _;
 use hashbrown::{HashMap, HashSet};
 
-use super::calls::{CallKind, CallNames, Thing};
-use super::history::{Call, Context, Doing, History, NONE, Piece, Wake, word_of};
+use super::calls::CallNames;
+use super::descriptors::Descriptors;
+use super::entered::add_calls;
+use super::history::{Context, Doing, History, NONE, Piece};
 use super::rows::{Batch, Rows, at, each, meaning, meanings};
 use super::samples::Samples;
 use super::work::{Work, Works};
 use crate::writer::WriteError;
 
-/// A call in which a thread slept takes longer: two switches do.
-const SHORTEST_CALL_NS: i64 = 1000;
-/// The most descriptors and requests of disks that are known: bounds for hostile input.
-const MOST_DESCRIPTORS: usize = 1 << 26;
+/// The most requests of disks that are known: a bound for hostile input.
 const MOST_COMPLETIONS: usize = 8_000_000;
-/// Error numbers of a call that ended because its time was over: EAGAIN (a socket's own timeout), ETIMEDOUT.
-const TIMED_OUT: [i32; 2] = [11, 110];
-
 /// Sampled events that count CPU time.
 const CLOCKS: [&str; 4] = ["cpu-clock", "task-clock", "cpu-cycles", "cycles"];
 
@@ -92,22 +86,29 @@ impl Input {
         &mut self,
         history: &mut History,
         names: &mut CallNames,
+        descriptors: &Descriptors,
         count: usize,
     ) -> Result<(bool, i64), WriteError> {
         let enough = history.count.saturating_add(count);
         let mut end = i64::MIN;
         while history.count < enough {
             let Some(batch) = self.states.next()? else {
-                self.read_calls(history, names, i64::MAX)?;
+                self.read_calls(history, names, descriptors, i64::MAX)?;
                 return Ok((true, end));
             };
             end = end.max(add_states(&batch, history).unwrap_or(i64::MIN));
-            self.read_calls(history, names, end)?;
+            self.read_calls(history, names, descriptors, end)?;
         }
         Ok((false, end))
     }
 
-    fn read_calls(&mut self, history: &mut History, names: &mut CallNames, until: i64) -> Result<(), WriteError> {
+    fn read_calls(
+        &mut self,
+        history: &mut History,
+        names: &mut CallNames,
+        descriptors: &Descriptors,
+        until: i64,
+    ) -> Result<(), WriteError> {
         while let Some(calls) = &mut self.calls
             && self.calls_end < until
         {
@@ -115,7 +116,7 @@ impl Input {
                 self.calls = None;
                 return Ok(());
             };
-            let end = add_calls(&batch, history, names);
+            let end = add_calls(&batch, history, names, descriptors);
             self.calls_end = self.calls_end.max(end.unwrap_or(i64::MIN));
         }
         Ok(())
@@ -169,23 +170,9 @@ impl Input {
         Ok(works)
     }
 
-    /// Gives what each descriptor is, by its id.
-    pub(super) fn things(&self) -> Result<Vec<Thing>, WriteError> {
-        let mut things = Vec::new();
-        each(&self.folder, "descriptor", &["descriptor_id", "kind"], |batch| {
-            let (Some(ids), Some(kinds)) = (batch.u32s("descriptor_id"), batch.symbols("kind")) else { return };
-            let meanings = meanings(kinds, |kind| Thing::of(Some(kind)));
-            for row in 0..batch.0.num_rows() {
-                let id = ids.value(row) as usize;
-                if id < MOST_DESCRIPTORS {
-                    if id >= things.len() {
-                        things.resize(id + 1, Thing::Unknown);
-                    }
-                    things[id] = meaning(kinds, &meanings, row).unwrap_or(Thing::Unknown);
-                }
-            }
-        })?;
-        Ok(things)
+    /// Gives what each descriptor is.
+    pub(super) fn descriptors(&self) -> Result<Descriptors, WriteError> {
+        Descriptors::read(&self.folder)
     }
 
     /// Gives the samples of CPU time.
@@ -280,81 +267,4 @@ fn add_states(batch: &Batch, history: &mut History) -> Option<i64> {
         history.add(utid, Piece { start, end, waker, name, stack, cpu, got_cpu, doing, context, is_open });
     }
     last
-}
-
-/// Adds calls. Gives the last end of them.
-fn add_calls(batch: &Batch, history: &mut History, names: &mut CallNames) -> Option<i64> {
-    let (starts, ends, utids) = (batch.i64s("ts_ns")?, batch.i64s("exit_ts_ns")?, batch.u32s("utid")?);
-    let (rets, errors, descriptors) = (batch.i64s("ret")?, batch.i32s("errno")?, batch.u32s("descriptor_id")?);
-    let (symbols, cuts) = (batch.symbols("name")?, batch.0.column_by_name("cut_at")?);
-    let (pairings, arguments) = (batch.symbols("pairing")?, batch.lists("args")?);
-    let numbers = names.numbers(symbols);
-    let has_entry = meanings(pairings, |pairing| pairing != "exit_only");
-    let mut last = None;
-    for row in 0..batch.0.num_rows() {
-        let (end, is_cut) = (at(ends, row), cuts.is_valid(row));
-        last = last.max(end);
-        let has_entry = meaning(pairings, &has_entry, row).unwrap_or(false);
-        let start = if has_entry { starts.value(row) } else { i64::MIN };
-        // Where an event in between was lost, nobody knows how long the call took.
-        if (!has_entry || end.is_none()) && !is_cut {
-            continue;
-        }
-        let Some(name) = meaning(symbols, &numbers, row) else { continue };
-        let (kind, descriptor) = (names.kind(name), at(descriptors, row).unwrap_or(NONE));
-        let utid = utids.value(row);
-        let is_ready = at(rets, row).is_some_and(|ret| ret > 0);
-        if let Some(polled) = history.thread_mut(utid).and_then(|thread| thread.calls.last_mut())
-            && std::mem::take(&mut polled.is_polled)
-            && descriptor != NONE
-            && kind != CallKind::Poll
-        {
-            polled.descriptor = descriptor;
-        }
-        let end = end.unwrap_or(i64::MAX);
-        let futex = if kind == CallKind::Futex { Futex::of(names.name(name), arguments, row) } else { None };
-        let word = futex.map_or(NONE, |futex| futex.word);
-        match futex {
-            Some(Futex { is_wake: true, .. }) => history.add_wake(word, Wake { end, start, utid }),
-            Some(Futex { has_limit: true, .. }) => history.limit(utid, word),
-            _ => {}
-        }
-        if end.saturating_sub(start) >= SHORTEST_CALL_NS {
-            let has_timed_out = match kind {
-                CallKind::Poll => at(rets, row) == Some(0),
-                _ => at(errors, row).is_some_and(|error| TIMED_OUT.contains(&error)),
-            };
-            let is_polled = kind == CallKind::Poll && is_ready;
-            history.add_call(utid, Call { start, end, descriptor, word, name, has_timed_out, is_polled });
-        }
-    }
-    last
-}
-
-/// What a futex is asked for.
-#[derive(Clone, Copy)]
-struct Futex {
-    word: u32,
-    is_wake: bool,
-    has_limit: bool,
-}
-
-/// The operations of futex(2), without their flags: those that wait, and those that wake.
-const FUTEX_WAITS: [u64; 5] = [0, 6, 9, 11, 13];
-const FUTEX_WAKES: [u64; 7] = [1, 3, 4, 5, 7, 10, 12];
-const FUTEX_OPERATION: u64 = 0x7f;
-
-impl Futex {
-    fn of(name: Option<&[u8]>, arguments: &ListArray, row: usize) -> Option<Futex> {
-        let list = arguments.is_valid(row).then(|| arguments.value(row))?;
-        let values = list.as_primitive_opt::<UInt64Type>()?.values();
-        let (address, operation) = (*values.first()?, values.get(1)? & FUTEX_OPERATION);
-        let argument = |index: usize| values.get(index).is_some_and(|&value| value != 0);
-        let (is_wake, has_limit) = match name? {
-            b"futex_wake" => (true, false),
-            b"futex_wait" => (false, argument(4)),
-            _ => (FUTEX_WAKES.contains(&operation), FUTEX_WAITS.contains(&operation) && argument(3)),
-        };
-        Some(Futex { word: word_of(address), is_wake, has_limit })
-    }
 }

@@ -7,14 +7,18 @@
 //! The models are wake-up chains (Gregg, 2016) and the critical path of a thread (Perfetto's standard library, sched).
 
 mod calls;
+mod descriptors;
+mod entered;
 mod follow;
 mod history;
 mod input;
 mod measured;
 mod output;
+mod parts;
 mod rows;
 mod samples;
 mod snapshots;
+mod tries;
 mod work;
 
 use std::path::Path;
@@ -52,21 +56,22 @@ pub(crate) fn write(folder: &Path) -> Result<Option<Written>, WriteError> {
     let mut history = History::new();
     let Some(mut input) = Input::open(folder, &mut history)? else { return Ok(None) };
     let works = input.works()?;
-    let (things, samples, measured) = (input.things()?, input.samples()?, snapshots::measured(folder, &history)?);
+    let (descriptors, samples, measured) =
+        (input.descriptors()?, input.samples()?, snapshots::measured(folder, &history)?);
     let (completions, devices) = input.completions()?;
     let mut output = Output::start(folder, devices);
     let mut looks_left = LOOKS_PER_STATE * input.state_count();
     // The ends of the last two windows: what ended before the first of them is forgotten when a third is at hand.
     let mut edges = (i64::MIN, i64::MIN);
     loop {
-        let (is_last, end) = input.window(&mut history, Arc::make_mut(&mut names), WINDOW)?;
+        let (is_last, end) = input.window(&mut history, Arc::make_mut(&mut names), &descriptors, WINDOW)?;
         history.sort();
         let until = if is_last { i64::MAX } else { edges.1 };
         let known = Known {
             history: &history,
             works: &works,
             names: &names,
-            things: &things,
+            things: &descriptors.things,
             completions: &completions,
             samples: &samples,
             measured: &measured,
@@ -132,7 +137,7 @@ impl Blame<'_> {
         let call = known.call_of(utid, piece, part.start);
         if part.work == Work::Thread {
             let thing = known.things.get(call.descriptor as usize).copied().unwrap_or(Thing::Unknown);
-            let is_idle = || piece.is_open || known.has_no_work(utid, piece, known.names.kind(call.name), thing);
+            let is_idle = || piece.is_open || known.has_no_work(utid, piece, call.kind, thing);
             if matches!(piece.doing, Doing::Stopped | Doing::RanInTheEnd) || is_idle() {
                 return;
             }
@@ -142,7 +147,8 @@ impl Blame<'_> {
         known.piece(&mut path, utid, piece, (part.start, part.end), part.end, 0);
         self.looks_left -= (budget - path.budget) as u64;
         let waker = if piece.is_open { NONE } else { piece.waker };
-        let has_work = part.work != Work::Thread || known.names.kind(call.name) == CallKind::Demand;
+        let demands = || call.kind == CallKind::Demand || known.tries(utid, piece, &call).is_some();
+        let has_work = part.work != Work::Thread || demands();
         for due in &path.dues {
             let is_own_run = due.cause == Cause::Running && due.depth == 0;
             if !is_own_run && (has_work || due.cause.hinders()) {

@@ -6,6 +6,9 @@ use super::samples::Samples;
 use super::work::Works;
 use super::*;
 
+#[path = "tests_parts.rs"]
+mod parts;
+
 /// What happened, written down by hand.
 #[derive(Default)]
 struct Story {
@@ -56,7 +59,7 @@ impl Story {
         let descriptor = self.things.len() as u32;
         self.things.push(thing);
         let name = Arc::make_mut(&mut self.names).number(name);
-        let call = Call { start, end, descriptor, word: NONE, name, has_timed_out: false, is_polled: false };
+        let call = Call { start, end, descriptor, name, kind: self.names.kind(name), ..Call::NONE };
         self.history.add_call(utid, call);
         self
     }
@@ -305,49 +308,6 @@ fn a_timeout_is_told_from_an_answer() {
     let asked = || story().call(1, 0, 101, "poll", Thing::Socket);
     assert_eq!(asked().blame(1), [(0, 100, Cause::Network, 1, 0)]);
     assert_eq!(asked().timed_out(1).blame(1), [(0, 100, Cause::Timeout, 1, 0)]);
-}
-
-#[test]
-fn a_wait_for_a_lock_in_parts_is_one_wait() {
-    // 1 and 2 are of one process. 2 computes, and lets go of the lock when 1 has waited for it three times.
-    let parts = || {
-        let story =
-            story().of_process(4, &[1, 2, 3]).of_process(5, &[6]).ran(2, 0, 400, 0).work(1, 0, 400, Work::Request);
-        story.waited_in_vain(1, 0, 50, 7).ran(1, 50, 60, 1).waited_in_vain(1, 60, 110, 7)
-    };
-    let in_vain = [(0, 50, Cause::Timeout, 1, 0), (60, 110, Cause::Timeout, 1, 0)];
-    assert_eq!(parts().blame(1), in_vain, "nobody let go of it");
-    let by_two = [(0, 50, Cause::Running, 2, 1), (60, 110, Cause::Running, 2, 1)];
-    assert_eq!(parts().woke(2, 115, 7).blame(1), by_two, "the timer came just before the wake");
-    let woken = parts().slept(1, 115, 150, 2).call(1, 114, 152, "futex", Thing::Unknown).woke(2, 149, 7);
-    assert_eq!(woken.blame(1)[..], [&by_two[..], &[(115, 150, Cause::Running, 2, 1)]].concat());
-    // Another lock, another process, a wake before it had waited, one of its own: it has the lock then.
-    assert_eq!(parts().waited_in_vain(3, 0, 10, 8).woke(2, 115, 8).blame(1), in_vain);
-    assert_eq!(parts().waited_in_vain(6, 0, 10, 7).woke(6, 115, 7).blame(1), in_vain);
-    assert_eq!(parts().woke(2, 40, 7).blame(1)[1..], in_vain[1..]);
-    assert_eq!(parts().woke(1, 115, 7).woke(2, 120, 7).blame(1), in_vain);
-    // It did something else before: it no longer waits for it.
-    assert_eq!(parts().call(1, 112, 114, "sendto", Thing::Socket).woke(2, 115, 7).blame(1), in_vain);
-    let edge = 111 + 1_000_000;
-    assert_eq!(parts().woke(2, edge, 7).blame(1), by_two);
-    assert_eq!(parts().woke(2, edge + 1, 7).blame(1), in_vain, "it has run for more than 1 ms");
-}
-
-#[test]
-fn a_pool_that_waits_with_a_limit_of_time_is_idle() {
-    // A worker looks for work every 50 ns. What gives it some in the end had nothing to do either.
-    let pool = |call: &str| {
-        let story = story().of_process(4, &[1, 2]).waited_in_vain(1, 0, 50, 7).waited_in_vain(1, 60, 110, 7);
-        let story = story.slept(1, 120, 150, 2).call(1, 119, 151, "futex", Thing::Unknown);
-        let story =
-            story.woken(2, -10, 145, 0, Doing::Sleeping, Context::Hardirq).call(2, -11, 146, call, Thing::Unknown);
-        story.ran(2, 145, 160, 0).woke(2, 149, 7).blame(1)
-    };
-    let handed = [(145, 150, Cause::Running, 2, 1)];
-    assert_eq!((pool("epoll_wait"), pool("clock_nanosleep")), (handed.to_vec(), handed.to_vec()));
-    let nobody =
-        story().of_process(4, &[1, 2]).waited_in_vain(1, 0, 50, 7).waited_in_vain(1, 60, 110, 7).ran(2, 0, 200, 0);
-    assert_eq!(nobody.blame(1), [], "who computes beside it and wakes nobody holds nothing");
 }
 
 #[test]

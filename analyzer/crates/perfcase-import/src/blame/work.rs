@@ -84,6 +84,21 @@ impl Works {
         self.after(utid, from).first().is_some_and(|stretch| stretch.start < to)
     }
 
+    /// Tells whether a thread got more work between two times, and ended none.
+    pub(super) fn only_began(&self, utid: u32, from: i64, to: i64) -> bool {
+        let mut all = self.after(utid, from).iter().take_while(|stretch| stretch.start <= to);
+        let Some(mut before) = all.next().filter(|first| first.start <= from) else { return false };
+        let mut began = false;
+        for stretch in all {
+            let is_more = stretch.start == before.end && stretch.work == before.work && stretch.count > before.count;
+            if !is_more {
+                return false;
+            }
+            (began, before) = (true, stretch);
+        }
+        began && before.end > to
+    }
+
     /// Tells whether a thread ever has work.
     pub(super) fn has_any(&self, utid: u32) -> bool {
         self.of.get(utid as usize).is_some_and(|all| !all.is_empty())
@@ -146,5 +161,8 @@ mod tests {
         assert_eq!(works.after(3, 40), &expected[4..]);
         assert!(works.is_busy(3, 99, 200) && !works.is_busy(3, 100, 200) && !works.is_busy(4, 0, 200));
         assert!(works.has_any(3) && !works.has_any(0));
+        assert!(works.only_began(3, 15, 25) && works.only_began(3, 15, 20) && !works.only_began(3, 15, 30));
+        assert!(!works.only_began(3, 5, 15), "of another kind");
+        assert!(!works.only_began(3, 21, 25) && !works.only_began(3, 25, 31) && !works.only_began(4, 15, 25));
     }
 }

@@ -1,0 +1,130 @@
+//! Waits in parts.
+
+use super::super::tries::LockCall;
+use super::*;
+
+#[test]
+fn a_wait_for_a_lock_in_parts_is_one_wait() {
+    // 1 and 2 are of one process. 2 computes, and lets go of the lock when 1 has waited for it three times.
+    let parts = || {
+        let story =
+            story().of_process(4, &[1, 2, 3]).of_process(5, &[6]).ran(2, 0, 400, 0).work(1, 0, 400, Work::Request);
+        story.waited_in_vain(1, 0, 50, 7).ran(1, 50, 60, 1).waited_in_vain(1, 60, 110, 7)
+    };
+    let in_vain = [(0, 50, Cause::Timeout, 1, 0), (60, 110, Cause::Timeout, 1, 0)];
+    assert_eq!(parts().blame(1), in_vain, "nobody let go of it");
+    let by_two = [(0, 50, Cause::Running, 2, 1), (60, 110, Cause::Running, 2, 1)];
+    assert_eq!(parts().woke(2, 115, 7).blame(1), by_two, "the timer came just before the wake");
+    let woken = parts().slept(1, 115, 150, 2).call(1, 114, 152, "futex", Thing::Unknown).woke(2, 149, 7);
+    assert_eq!(woken.blame(1)[..], [&by_two[..], &[(115, 150, Cause::Running, 2, 1)]].concat());
+    // Another lock, another process, a wake before it had waited, one of its own: it has the lock then.
+    assert_eq!(parts().waited_in_vain(3, 0, 10, 8).woke(2, 115, 8).blame(1), in_vain);
+    assert_eq!(parts().waited_in_vain(6, 0, 10, 7).woke(6, 115, 7).blame(1), in_vain);
+    assert_eq!(parts().woke(2, 40, 7).blame(1)[1..], in_vain[1..]);
+    assert_eq!(parts().woke(1, 115, 7).woke(2, 120, 7).blame(1), in_vain);
+    // It did something else before: it no longer waits for it.
+    assert_eq!(parts().call(1, 112, 114, "sendto", Thing::Socket).woke(2, 115, 7).blame(1), in_vain);
+    let edge = 111 + 1_000_000;
+    assert_eq!(parts().woke(2, edge, 7).blame(1), by_two);
+    assert_eq!(parts().woke(2, edge + 1, 7).blame(1), in_vain, "it has run for more than 1 ms");
+}
+
+#[test]
+fn a_pool_that_waits_with_a_limit_of_time_is_idle() {
+    // A worker looks for work every 50 ns. What gives it some in the end had nothing to do either.
+    let pool = |call: &str| {
+        let story = story().of_process(4, &[1, 2]).waited_in_vain(1, 0, 50, 7).waited_in_vain(1, 60, 110, 7);
+        let story = story.slept(1, 120, 150, 2).call(1, 119, 151, "futex", Thing::Unknown);
+        let story =
+            story.woken(2, -10, 145, 0, Doing::Sleeping, Context::Hardirq).call(2, -11, 146, call, Thing::Unknown);
+        story.ran(2, 145, 160, 0).woke(2, 149, 7).blame(1)
+    };
+    let handed = [(145, 150, Cause::Running, 2, 1)];
+    assert_eq!((pool("epoll_wait"), pool("clock_nanosleep")), (handed.to_vec(), handed.to_vec()));
+    let nobody =
+        story().of_process(4, &[1, 2]).waited_in_vain(1, 0, 50, 7).waited_in_vain(1, 60, 110, 7).ran(2, 0, 200, 0);
+    assert_eq!(nobody.blame(1), [], "who computes beside it and wakes nobody holds nothing");
+}
+
+/// 1 has asked 2 and polls for the answer; it looks up after 50 ns, and polls again.
+fn polled(between: &[(&str, Thing)], pause: i64) -> Story {
+    let story = story().work(1, 0, 300 + pause, Work::Call).woken(1, 0, 50, 0, Doing::Sleeping, Context::Hardirq);
+    let story = story.call(1, -1, 51, "epoll_wait", Thing::Event).timed_out(1).ran(1, 50, 52, 0);
+    let story = between.iter().fold(story, |story, (name, thing)| story.call(1, 52, 54, name, *thing));
+    let (again, end) = (51 + pause, 251 + pause);
+    let story = story.slept(1, again, end, 2).call(1, again, end + 1, "epoll_wait", Thing::Socket);
+    story.ran(2, 0, 1000 + pause, 1)
+}
+
+#[test]
+fn a_poll_that_looks_up_now_and_then_waits_on() {
+    let first = |between: &[_], pause| polled(between, pause).blame(1)[0];
+    let (on, over) = ((0, 50, Cause::Running, 2, 1), (0, 50, Cause::Timeout, 1, 0));
+    assert_eq!(first(&[], 10), on);
+    assert_eq!(first(&[("openat", Thing::Unknown), ("read", Thing::File), ("close", Thing::File)], 10), on);
+    // What it did then was what the time was for.
+    assert_eq!(first(&[("sendto", Thing::Socket)], 10), over);
+    assert_eq!((first(&[("read", Thing::Socket)], 10), first(&[("futex", Thing::Unknown)], 10)), (over, over));
+    assert_eq!((first(&[], 1_000_000), first(&[], 1_000_001)), (on, over));
+    // What ended the last part is told, and of what it was.
+    let mut story = polled(&[], 10);
+    let thread = story.history.thread_mut(1).unwrap();
+    (thread.pieces[2].waker, thread.pieces[2].context) = (0, Context::Softirq);
+    let socket = thread.calls[1].descriptor;
+    let due = story.dues(1)[0];
+    assert_eq!((due.end, due.cause, due.descriptor), (50, Cause::Network, socket));
+}
+
+#[test]
+fn a_new_request_is_not_what_those_before_it_wait_for() {
+    // 1 has a request and waits for 3, which runs. 2, a client, sends another request: it had slept before.
+    let found = |is_asked: bool, until: i64| {
+        let story = story().work(1, 0, 300, Work::Request).work(1, 105, until, Work::Request);
+        let story = story.slept(1, 0, 100, 2).call(1, -1, 101, "epoll_wait", Thing::Socket);
+        let mut story = story.slept(1, 110, 200, 3).call(1, 109, 201, "epoll_wait", Thing::Socket).ran(3, 0, 400, 1);
+        story.history.thread_mut(1).unwrap().calls[0].is_asked = is_asked;
+        let story = story.woken(2, 0, 90, 0, Doing::Sleeping, Context::Hardirq).ran(2, 90, 150, 2);
+        story.call(2, -1, 91, "clock_nanosleep", Thing::Unknown).blame(1)[0]
+    };
+    assert_eq!(found(true, 300), (0, 100, Cause::Running, 3, 1));
+    let client = (0, 90, Cause::Sleep, 2, 1);
+    assert_eq!(found(false, 300), client, "bytes that it asked for");
+    assert_eq!(found(true, 108), client, "it was answered at once");
+}
+
+#[test]
+fn a_signal_of_a_timer_ends_a_wait_as_a_limit_does() {
+    let found = |context: Context, is_cut_short: bool| {
+        let story = story().work(1, 0, 100, Work::Request).woken(1, 0, 100, 0, Doing::Sleeping, context);
+        let mut story = story.call(1, -1, 101, "epoll_wait", Thing::Unknown);
+        story.history.thread_mut(1).unwrap().calls[0].is_cut_short = is_cut_short;
+        story.blame(1)[0].2
+    };
+    assert_eq!(found(Context::Hardirq, true), Cause::Timeout);
+    assert_eq!((found(Context::Hardirq, false), found(Context::Softirq, true)), (Cause::Interrupt, Cause::Interrupt));
+}
+
+#[test]
+fn who_sleeps_between_tries_for_a_lock_waits_for_its_holder() {
+    // 1 tries for the lock of a file, sleeps, and has it. 2 had it before, and gives it back while 1 sleeps.
+    let lock = |story: &mut Story, utid: u32, start: i64, is_taken: bool| {
+        let call = LockCall { start, end: start + 1, file: 4, descriptor: 77, is_taken };
+        story.history.add_lock(utid, call);
+    };
+    let slept = |gives_back: bool, is_had: bool| {
+        let story = story().ran(1, -10, 0, 0).woken(1, 0, 100, 0, Doing::Sleeping, Context::Hardirq);
+        let mut story =
+            story.call(1, 0, 101, "clock_nanosleep", Thing::Unknown).ran(1, 100, 120, 0).ran(2, -50, 200, 1);
+        lock(&mut story, 2, -40, false);
+        lock(&mut story, 1, -5, true);
+        story.history.thread_mut(1).unwrap().tries.sleep(0, 101);
+        if gives_back {
+            lock(&mut story, 2, 90, false);
+        }
+        lock(&mut story, 1, 105, !is_had);
+        story.dues(1).iter().map(|due| (due.end, due.cause, due.utid, due.descriptor)).collect::<Vec<_>>()
+    };
+    assert_eq!(slept(true, true), [(100, Cause::Running, 2, NONE)]);
+    assert_eq!(slept(false, true), [(100, Cause::Sleep, 1, 77)], "who had it is not known");
+    assert_eq!(slept(true, false), [], "it never had it: it may stand by");
+}
