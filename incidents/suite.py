@@ -8,11 +8,9 @@ of the workloads in ``healthy/``, that is not true of them, is a false alarm.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import re
-import select
 import subprocess
 import sys
 import time
@@ -20,32 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-HERE = Path(__file__).resolve().parent
-PROJECT = HERE.parent
-BUILD = PROJECT / "build" / "incidents"
-ROOT = BUILD / "root"
-RECORDER = PROJECT / "recorder" / "perfcase-record"
-PERFCASE = PROJECT / ".venv" / "bin" / "perfcase"
-SECONDS = 8
-START_S = 120
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # also programs.py, for the files of faults/ and healthy/
+import guest
+import playing
 
-# Runs as root in its own namespaces: what is mounted and started there is gone with it.
-ENTER = """
-set -eu
-root=$1; shift
-mount --make-rprivate /
-mkdir -p "$root/incidents" "$root/scene"
-mount --bind "$2" "$root/incidents"
-mount -t tmpfs tmpfs "$root/scene"; chmod 1777 "$root/scene"
-mount -t proc proc "$root/proc"
-mount --rbind /sys "$root/sys"
-mount --rbind /dev "$root/dev"
-mount -t tmpfs tmpfs "$root/run"
-: > "$root/scene/resolv.conf"
-mount --bind "$root/scene/resolv.conf" "$root/etc/resolv.conf"
-ip link set lo up
-exec chroot "$root" python3 /incidents/scene.py /scene "/incidents/$1" "$3"
-"""
+PERFCASE = playing.PROJECT / ".venv" / "bin" / "perfcase"
 
 
 @dataclass
@@ -58,6 +35,7 @@ class Play:
     blame: list[str] = field(default_factory=list)
     diff: list[str] = field(default_factory=list)
     trouble: str = ""
+    true_also: str = ""
 
     def words(self, name: str) -> str:
         """Return an attribute of the module: a regular expression, or nothing."""
@@ -65,59 +43,8 @@ class Play:
 
 
 def load(path: Path) -> Play:
-    """Load a file of faults/ or healthy/; ``play`` itself runs elsewhere."""
-    module = ModuleType(path.stem)
-    exec(compile(path.read_text(), path, "exec"), module.__dict__)  # ours
-    return Play(path.stem, module)
-
-
-def record(play: Play, path: Path, kind: str, output: Path) -> None:
-    """Play a module in namespaces of its own, and record its processes."""
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.unlink(missing_ok=True)
-    words = [
-        "unshare",
-        "--net",
-        "--mount",
-        "--pid",
-        "--ipc",
-        "--uts",
-        "--fork",
-        "--kill-child",
-        "sh",
-        "-c",
-        ENTER,
-        "sh",
-    ]
-    words += [ROOT, path.relative_to(HERE), HERE, kind]
-    with (
-        open(output.with_suffix(".log"), "wb") as log,
-        subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True) as scene,
-    ):
-        try:
-            ready = select.select([scene.stdout], [], [], START_S)[0]
-            if not ready or scene.stdout.readline() != "record\n":
-                raise RuntimeError(f"it did not start: {output.with_suffix('.log').read_text()[-600:]}")
-            (child,) = Path(f"/proc/{scene.pid}/task/{scene.pid}/children").read_text().split()
-            seconds = getattr(play.module, "SECONDS", SECONDS)
-            command = [RECORDER, "--duration", str(seconds), "--pid", child, "-o", output]
-            with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as recorder:
-                said = []
-                while "recording: " not in (line := recorder.stderr.readline()):
-                    said.append(line)
-                    if not line:
-                        raise RuntimeError(f"no recording: {''.join(said)[-600:]}")
-                scene.stdin.write("recording\n")
-                scene.stdin.flush()
-                recorder.communicate(timeout=seconds + 120)
-            scene.stdin.write("done\n")
-        finally:
-            # The end of its input ends the scene, also where this was interrupted: it removes its control groups and throttles.
-            with contextlib.suppress(OSError):
-                scene.stdin.close()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                scene.wait(timeout=10)
-            scene.kill()
+    """Load a file of faults/ or healthy/."""
+    return Play(path.stem, playing.load(path))
 
 
 def answer(*words: str | Path) -> str:
@@ -125,7 +52,7 @@ def answer(*words: str | Path) -> str:
     done = subprocess.run([PERFCASE, *words], capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:
         raise RuntimeError(f"perfcase {words[0]}: {done.stderr[-600:]}")
-    return done.stdout.replace(str(ROOT), "")  # as the scene's own programs see their files
+    return done.stdout.replace(str(playing.ROOT), "")  # as the scene's own programs see their files
 
 
 def findings(capture: Path) -> list[str]:
@@ -158,7 +85,7 @@ def rank(lines: list[str], words: str) -> int | None:
 
 def false_alarms(play: Play, lines: list[str]) -> list[str]:
     """Return what is said of a healthy recording and not true of it: notes do not count, nor what TRUE_ALSO matches."""
-    true = play.words("TRUE_ALSO")
+    true = "|".join(filter(None, (play.words("TRUE_ALSO"), play.true_also)))
     return [line for line in lines if not line.startswith("note ") and not (true and re.search(true, line))]
 
 
@@ -208,31 +135,40 @@ def scoreboard(plays: list[Play]) -> str:
     return "\n".join(head + lines + alarm_lines + (["", *failed] if failed else [])) + "\n"
 
 
+def write(doc: Path, mark: str, board: str) -> None:
+    """Write a scoreboard between its markers of a page."""
+    text = doc.read_text()
+    before, after = text.split(f"<!-- {mark} -->")[0], text.split(f"<!-- end of {mark} -->")[1]
+    doc.write_text(f"{before}<!-- {mark} -->\n{board}<!-- end of {mark} -->{after}")
+
+
 def main() -> int:
     """Play, record, judge, write."""
-    sys.path.insert(0, str(HERE))  # programs.py
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="which faults and healthy workloads; all if none is named")
+    parser.add_argument(
+        "--guest",
+        action="store_true",
+        help="whole hosts: play in a guest, see guest.py, which lists what is played there if none is named",
+    )
     parser.add_argument("--judge-only", action="store_true", help="judge the recordings that are there; play nothing")
     parser.add_argument("--doc", type=Path, help="write the scoreboard between the markers of this page")
     options = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("incidents: run it as root: it makes namespaces and control groups, and records")
-    paths = [path for kind in ("faults", "healthy") for path in sorted((HERE / kind).glob("*.py"))]
-    if unknown := set(options.names) - {path.stem for path in paths}:
-        sys.exit(
-            f"incidents: there is no {', '.join(sorted(unknown))}; there are {', '.join(path.stem for path in paths)}"
-        )
+    paths = playing.paths(options.names or (list(guest.NAMES) if options.guest else []))
+    captures = guest.CAPTURES if options.guest else playing.BUILD / "captures"
+    if options.guest and not options.judge_only:
+        guest.run(paths)
     plays = []
     for path in paths:
-        if options.names and path.stem not in options.names:
-            continue
-        play, folder = load(path), BUILD / "captures" / path.stem
+        play, folder = load(path), captures / path.stem
+        play.true_also = guest.TRUE_ALSO if options.guest else ""
         began = time.monotonic()
         try:
-            if not options.judge_only:
-                for kind in ("healthy", "bad") if path.parent.name == "faults" else ("healthy",):
-                    record(play, path, kind, folder / f"{kind}.perfcase")
+            if not options.guest and not options.judge_only:
+                for kind in playing.kinds(path):
+                    playing.record(path, kind, folder / f"{kind}.perfcase")
             judge(play, folder)
         except (RuntimeError, OSError, subprocess.SubprocessError) as error:
             play.trouble = str(error).strip()[-300:]
@@ -246,9 +182,7 @@ def main() -> int:
     board = scoreboard(plays)
     print("\n" + board)
     if options.doc:
-        text = options.doc.read_text()
-        before, after = text.split("<!-- board -->")[0], text.split("<!-- end -->")[1]
-        options.doc.write_text(f"{before}<!-- board -->\n{board}<!-- end -->{after}")
+        write(options.doc, "guest's board" if options.guest else "board", board)
     return 1 if any(play.trouble for play in plays) else 0
 
 

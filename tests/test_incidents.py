@@ -10,6 +10,8 @@ import pytest
 
 FOLDER = Path(__file__).parents[1] / "incidents"
 sys.path.insert(0, str(FOLDER))
+import guest  # noqa: E402
+import playing  # noqa: E402
 import suite  # noqa: E402
 
 FAULTS = sorted((FOLDER / "faults").glob("*.py"))
@@ -63,3 +65,26 @@ def test_the_scoreboard_counts() -> None:
     assert "2 healthy recordings: 1 with a false finding, 1 critical." in board
     assert f"| {first.name} | 2 | 2 | 1 | note y |" in board
     assert f"| {second.name} | critical z · a |" in board
+
+
+def test_the_guest_plays_what_there_is() -> None:
+    assert len(playing.paths(list(guest.NAMES))) == len(guest.NAMES)
+    with pytest.raises(SystemExit, match="there is no nonsense"):
+        playing.paths(["nonsense"])
+
+
+def test_a_scoreboard_is_written_between_its_marks(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "a\n<!-- board -->\nold\n<!-- end of board -->\nb\n<!-- guest's board -->\n<!-- end of guest's board -->\nc\n"
+    )
+    suite.write(page, "guest's board", "new\n")
+    assert page.read_text() == (
+        "a\n<!-- board -->\nold\n<!-- end of board -->\nb\n<!-- guest's board -->\nnew\n<!-- end of guest's board -->\nc\n"
+    )
+
+
+def test_the_page_has_both_boards() -> None:
+    page = (FOLDER.parent / "docs" / "diagnosis.md").read_text()
+    for mark in ("board", "guest's board"):
+        assert page.count(f"<!-- {mark} -->") == page.count(f"<!-- end of {mark} -->") == 1

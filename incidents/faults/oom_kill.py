@@ -20,12 +20,12 @@ def play(scene):
         kept = []
         def app(environ, start_response):
             if environ["PATH_INFO"] == "/export":
-                kept.append(bytearray(120_000_000))
+                kept.append(bytearray(60_000_000))
             start_response("200 OK", [])
             return [b"hello"]
         """,
         "--workers=2",
-        group=scene.group("shop", memory=300_000_000),
+        group=scene.group("shop", memory=150_000_000),
     )
     web_clients(scene, "http://127.0.0.1:8000/")
     with scene.recording():

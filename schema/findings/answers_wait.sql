@@ -14,8 +14,8 @@
 -- next: perfcase view blame_by_comm: all causes, with the call and the other end of each
 -- next: perfcase view request_summary: what the slowest requests have that the usual ones have not
 -- next: perfcase flamegraph --blame: where in the program it waits
--- about: what the answers wait for: the CPUs, a disk, a peer, or what a process waited for in vain; the requests at the service's addresses
--- follows from: calls_time_out, connection_queue, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, head_of_line, name_search, noisy_neighbour, pool_full, slow_peer,
+-- about: what the answers wait for: the CPUs, a quota, a disk, a peer, or what a process waited for in vain; the requests at the service's addresses
+-- follows from: calls_time_out, connection_queue, cpu_quota, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, head_of_line, name_search, noisy_neighbour, pool_full, slow_peer,
 --   standing_queue, waits_above_disk
 -- taught by: Identifying an off-CPU bottleneck
 -- source: blame, block_device, descriptor, frame_label, proc_command, proc_process, process, recorded_span, recorder_thread, request,
@@ -123,7 +123,8 @@ SELECT
         CASE WHEN length(e.command_line) > h.shown_count THEN '…' ELSE '' END) ELSE '' END END ||
     coalesce(format('; that of who waited: {}{}', left(w.command_line, h.shown_count), CASE WHEN length(w.command_line) > h.shown_count THEN '…' ELSE '' END), '')) AS message,
   @whole(c.thread_ns) AS cost_ns,
-  [CASE c.cause WHEN 'cpu_taken' THEN 'the CPUs' WHEN 'disk' THEN 'disk ' || c.on_target WHEN 'network' THEN 'peer ' || c.on_target
+  [CASE c.cause WHEN 'cpu_taken' THEN 'the CPUs' WHEN 'quota' THEN 'quota of process ' || c.on_upid
+    WHEN 'disk' THEN 'disk ' || c.on_target WHEN 'network' THEN 'peer ' || c.on_target
     WHEN 'timeout' THEN 'timeouts of process ' || c.on_upid END] ||
     coalesce((SELECT list('requests of ' || a.address) FROM service_address AS a JOIN service_process AS f USING (upid) WHERE f.service_upid = c.upid), []) AS about
 FROM named AS c

@@ -7,6 +7,7 @@
 -- next: perfcase view cgroup_activity: the quota (cpu_limit_ratio), and when it was used up
 -- next: perfcase view run_queue_latency_by_thread: which threads waited
 -- next: raise the quota (cpu.max, cpu.cfs_quota_us), or run fewer threads (GOMAXPROCS, -XX:ActiveProcessorCount, worker processes)
+-- about: the quota of the processes in the group
 -- taught by: -
 -- source: cgroup_activity, process_cgroup, workload_thread
 -- evidence: SELECT cgroup, ts_ns, cpu_ratio, cpu_limit_ratio, period_count, throttled_count, throttled_ns FROM cgroup_activity
@@ -22,11 +23,11 @@ WITH threshold AS (
   WHERE period_count IS NOT NULL AND throttled_count IS NOT NULL
   GROUP BY cgroup
   HAVING sum(period_count) > 0
-), of_workload AS (
-  SELECT DISTINCT g.cgroup
+), member AS (
+  SELECT g.cgroup, list(DISTINCT 'quota of process ' || p.upid) AS about, bool_or(p.upid IN (SELECT upid FROM workload_thread)) AS is_workload
   FROM limited AS g
   JOIN process_cgroup AS p ON p.cgroup = g.cgroup OR starts_with(p.cgroup, rtrim(g.cgroup, '/') || '/')
-  WHERE p.upid IN (SELECT upid FROM workload_thread)
+  GROUP BY g.cgroup
 )
 SELECT
   @severity(g.throttled_count >= h.critical_ratio * g.period_count AND g.throttled_ns >= h.held_ratio * g.interval_ns, true) AS severity,
@@ -37,7 +38,8 @@ SELECT
     CASE WHEN g.throttled_ns IS NULL THEN '' ELSE format('; it was held back for {:.2f} s on all CPUs together', g.throttled_ns / 1e9) END,
     CASE WHEN g.cpu_ns IS NULL OR g.interval_ns <= 0 THEN '' ELSE format(', and ran {:.2f} s in {:.1f} s', g.cpu_ns / 1e9, g.interval_ns / 1e9) END) AS message,
   -- On each CPU where it was held back, one thread or more waited.
-  @whole(CASE WHEN g.cgroup IN (SELECT cgroup FROM of_workload) OR (SELECT count(*) FROM process_cgroup) = 0 THEN g.throttled_ns ELSE 0 END) AS cost_ns
+  @whole(CASE WHEN m.is_workload OR (SELECT count(*) FROM process_cgroup) = 0 THEN g.throttled_ns ELSE 0 END) AS cost_ns, m.about
 FROM limited AS g
+LEFT JOIN member AS m USING (cgroup)
 CROSS JOIN threshold AS h
 WHERE g.throttled_count >= h.period_count AND g.throttled_count >= h.period_ratio * g.period_count

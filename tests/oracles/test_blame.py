@@ -26,6 +26,7 @@ SELECT utid, ts_ns, answer_ts_ns FROM socket_turn WHERE is_client AND gap_ns > 0
 UNION ALL
 SELECT t.utid, p.start_ts_ns, coalesce(p.end_ts_ns, 9223372036854775807) FROM process AS p JOIN thread AS t ON t.upid = p.upid AND t.tid = p.pid
 WHERE p.start_ts_ns IS NOT NULL AND p.upid NOT IN (SELECT upid FROM request)
+  AND coalesce(p.parent_upid NOT IN (SELECT upid FROM process WHERE pid = 2 AND name = 'kthreadd'), true)
 """
 
 
@@ -59,6 +60,22 @@ def test_the_parts_sum_to_all_that_a_thread_with_work_waited(capture: Capture, c
         " AND utid NOT IN (SELECT utid FROM thread_state WHERE is_ambiguous) GROUP BY utid ORDER BY utid"
     )
     assert ours == theirs
+
+
+@each_with("timehist")
+def test_a_kernel_thread_is_no_command_and_waits_for_a_disk_or_a_cpu_at_most(capture: Capture, case_of) -> None:
+    case = case_of(capture)
+    assert (
+        case.rows("""
+        SELECT t.comm, b.work, s.state FROM blame AS b
+        JOIN thread AS t USING (utid)
+        JOIN process AS p ON p.upid = t.upid
+        JOIN process AS q ON q.upid = p.parent_upid AND q.pid = 2 AND q.name = 'kthreadd'
+        JOIN thread_state AS s ON s.utid = b.utid AND s.ts_ns <= b.ts_ns AND s.ts_ns + s.duration_ns > b.ts_ns
+        WHERE b.work = 'command' OR b.work = 'thread' AND s.state IN ('sleeping', 'idle_sleep')
+    """)
+        == []
+    )
 
 
 @each_with("timehist")

@@ -99,6 +99,8 @@ pub(super) struct Thread {
     pub(super) upid: u32,
     /// A thread of a process that was not recorded: what it did between two switches is not known.
     pub(super) is_stranger: bool,
+    /// A thread of the kernel itself: it sleeps until somebody has something for it to do.
+    pub(super) is_kernel: bool,
     pub(super) pieces: Vec<Piece>,
     pub(super) calls: Vec<Call>,
     /// When it was created, and by which thread; it was there before the capture if that is the lowest number.

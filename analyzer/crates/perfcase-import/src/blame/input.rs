@@ -29,6 +29,8 @@ pub(super) struct Input {
     calls: Option<Rows>,
     /// The last end of a call that was read.
     calls_end: i64,
+    /// The kernel's own threads: each is a process.
+    of_kernel: HashSet<u32>,
 }
 
 impl Input {
@@ -59,6 +61,7 @@ impl Input {
             let (Some(kinds), Some(chosen)) = (batch.texts("kind"), batch.bools("is_timeline")) else { return };
             knows_all |= kinds.iter().zip(chosen).any(|of| of == (Some("perf_data"), Some(true)));
         })?;
+        let of_kernel = kernel_threads(folder)?;
         each(folder, "thread", &["utid", "upid", "start_ts_ns"], |batch| {
             let (Some(utids), Some(upids)) = (batch.u32s("utid"), batch.u32s("upid")) else { return };
             let Some(starts) = batch.i64s("start_ts_ns") else { return };
@@ -68,11 +71,12 @@ impl Input {
                     thread.upid = upid.unwrap_or(NONE);
                     thread.born = at(starts, row).unwrap_or(i64::MIN);
                     thread.is_stranger = knows_all && upid.is_none();
+                    thread.is_kernel = upid.is_some_and(|upid| of_kernel.contains(&upid));
                 }
                 history.has_strangers |= knows_all && upid.is_none();
             }
         })?;
-        Ok(Some(Input { folder: folder.to_path_buf(), states, calls, calls_end: i64::MIN }))
+        Ok(Some(Input { folder: folder.to_path_buf(), states, calls, calls_end: i64::MIN, of_kernel }))
     }
 
     /// Gives the number of all states.
@@ -151,8 +155,11 @@ impl Input {
             let (Some(upids), Some(pids)) = (batch.u32s("upid"), batch.i32s("pid")) else { return };
             let (Some(starts), Some(ends)) = (batch.i64s("start_ts_ns"), batch.i64s("end_ts_ns")) else { return };
             for row in 0..batch.0.num_rows() {
-                if let Some(start) = at(starts, row).filter(|_| !servers.contains(&upids.value(row))) {
-                    begun.insert(upids.value(row), (pids.value(row), start, at(ends, row).unwrap_or(i64::MAX)));
+                let upid = upids.value(row);
+                if let Some(start) =
+                    at(starts, row).filter(|_| !servers.contains(&upid) && !self.of_kernel.contains(&upid))
+                {
+                    begun.insert(upid, (pids.value(row), start, at(ends, row).unwrap_or(i64::MAX)));
                 }
             }
         })?;
@@ -226,6 +233,22 @@ impl Input {
         all.sort_unstable();
         Ok((all, devices))
     }
+}
+
+/// Gives the processes that kthreadd forked. In the PID namespace of a container another process may be number 2.
+fn kernel_threads(folder: &Path) -> Result<HashSet<u32>, WriteError> {
+    let (mut parents, mut forked) = (HashSet::new(), Vec::new());
+    each(folder, "process", &["upid", "pid", "parent_upid", "name"], |batch| {
+        let (Some(upids), Some(pids)) = (batch.u32s("upid"), batch.i32s("pid")) else { return };
+        let (Some(above), Some(names)) = (batch.u32s("parent_upid"), batch.texts("name")) else { return };
+        for row in 0..batch.0.num_rows() {
+            if pids.value(row) == 2 && names.is_valid(row) && names.value(row) == "kthreadd" {
+                parents.insert(upids.value(row));
+            }
+            forked.extend(at(above, row).map(|parent| (upids.value(row), parent)));
+        }
+    })?;
+    Ok(forked.into_iter().filter(|(_, parent)| parents.contains(parent)).map(|(upid, _)| upid).collect())
 }
 
 /// Adds states. Gives the last end of them.

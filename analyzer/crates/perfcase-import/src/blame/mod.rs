@@ -113,6 +113,9 @@ impl Blame<'_> {
                 break;
             }
             written = piece.end;
+            if !has_work && thread.is_kernel && piece.doing == Doing::Sleeping {
+                continue;
+            }
             if !has_work {
                 self.part(utid, piece, Stretch { start: piece.start, end: piece.end, work: Work::Thread, count: 0 });
                 continue;

@@ -211,6 +211,18 @@ fn who_has_nothing_to_do_waits_for_nothing() {
 }
 
 #[test]
+fn a_kernel_thread_that_sleeps_has_nothing_to_do() {
+    let thread = |is_kernel| {
+        let mut story = story().ran(1, 0, 200, 0).slept(2, 0, 100, 1).queued(2, 100, 200, 0);
+        story.history.thread_mut(2).unwrap().is_kernel = is_kernel;
+        story.blame(2)
+    };
+    let queued = (100, 200, Cause::CpuTaken, 1, 0);
+    assert_eq!(thread(false), [(0, 100, Cause::Running, 1, 1), queued]);
+    assert_eq!(thread(true), [queued], "it had something to do when it waited for a CPU");
+}
+
+#[test]
 fn a_poll_that_another_thread_of_the_process_ends_is_work() {
     let found = |upid: u32| {
         story()
