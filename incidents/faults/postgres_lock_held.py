@@ -8,7 +8,7 @@ import time
 from programs import Session, postgres
 
 CAUSE = "a backend of PostgreSQL holds a row lock while it waits for its own client (idle in transaction)"
-NAMED = r"postgres.*(thread|backend|process) postgres.* (which|that) had nothing to do|postgres.*idle in transaction"
+NAMED = r"postgres.*(thread|backend|process|processes,) postgres.* (which|that) had nothing to do|postgres.*idle in transaction"
 BLAMED = r"^postgres request .*no_work|^postgres .*no_work"
 MOVED = r"postgres waits .* more for .*(postgres|nothing to do)"
 
