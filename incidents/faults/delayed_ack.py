@@ -10,7 +10,7 @@ from programs import redis
 
 CAUSE = "client writes its requests in two pieces: Nagle's algorithm and delayed acknowledgements"
 NAMED = r"delayed_ack.*client"
-BLAMED = r"^client .*127\.0\.0\.1:6379"
+BLAMED = r"^client .*(127\.0\.0\.1:6379|network redis-server)"
 MOVED = r"client"
 
 

@@ -10,7 +10,7 @@ from programs import redis, redis_client
 
 CAUSE = "check.sh starts hundreds of short processes a second"
 NAMED = r"(short|fork|exec|process).*(check|sh) ?\(|fork_storm|short_processes"
-BLAMED = r"cpu_taken (sh|check|expr|true|grep|date)"
+BLAMED = r"cpu_taken (sh|check|expr|true|grep|date)|^check\.sh .*running (expr|true|grep|date)"
 MOVED = r"check|expr|sh "
 
 

@@ -10,7 +10,7 @@ from programs import Session, postgres
 
 CAUSE = "sessions of postgres wait for one another: for the lock of a row"
 NAMED = r"(answers_wait|lock_convoy).*postgres.*(lock|another of its processes|idle in transaction)"
-BLAMED = r"^postgres .*(futex|semop|semaphore|lock)"
+BLAMED = r"^postgres request .*no_work postgres"  # who has the row locked waits for its client
 MOVED = r"postgres waits .*(lock|futex|postgres)"
 
 

@@ -9,7 +9,7 @@ from programs import java, web_clients
 
 CAUSE = "threads of java wait for one monitor, whose holder sleeps"
 NAMED = r"java.*(lock|monitor)"
-BLAMED = r"^(pool|HTTP|java|Thread).* (request|thread|command) futex .*(sleep|timeout)"
+BLAMED = r"^(client|pool|HTTP|java|Thread).* (sleep|timeout) pool-1-thread-\d+ futex"
 MOVED = r"(pool|HTTP|java|Thread).* waits"
 
 

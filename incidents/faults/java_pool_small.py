@@ -9,7 +9,7 @@ from programs import gunicorn, java, web_clients
 
 CAUSE = "the two threads of java's pool wait for 127.0.0.1:8000; other requests wait for a thread"
 NAMED = r"java.*(8000|gunicorn)"
-BLAMED = r"^java .*(8000|gunicorn)"
+BLAMED = r"^(java|pool-1-thread-\d) .*(8000|gunicorn)"
 MOVED = r"(java|client) waits .*(gunicorn|8000|java)"
 
 

@@ -9,7 +9,7 @@ from programs import gunicorn, web_clients
 
 CAUSE = "connections to 127.0.0.1:9999 are refused"
 NAMED = r"failing_calls.*(connect|ECONNREFUSED)"
-BLAMED = r"127\.0\.0\.1:9999"
+BLAMED = ""
 MOVED = r"ECONNREFUSED|connect"
 
 

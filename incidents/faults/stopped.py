@@ -10,7 +10,7 @@ from programs import redis, redis_client
 
 CAUSE = "redis-server was stopped by a signal (state T) for 3 s"
 NAMED = r"redis-server.*stopped"
-BLAMED = r"^client .*redis-server.*stopped"
+BLAMED = r"^client .*stopped redis-server"
 MOVED = r"redis-server.*stopped"
 
 

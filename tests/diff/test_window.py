@@ -9,8 +9,9 @@ import duckdb
 import pytest
 
 from perfcase.case import query, store
+from perfcase.case.scope import Part, Scope
 from perfcase.case.store import Case
-from perfcase.case.window import move, open_window
+from perfcase.case.window import move, open_scope, open_window
 from perfcase.catalogue.schema import load_tables, quote
 from tests.support.fakecase import make_case
 from tests.support.imports import imported
@@ -158,3 +159,35 @@ def test_windows_add_up_to_the_whole(sample: Case) -> None:
                 parts[name] += window.execute(sql).fetchone()[0] or 0
     assert parts == {name: total or 0 for name, total in whole.items()}
     assert whole["time on CPUs"] > 10**9
+
+
+def test_a_scope_knows_what_others_call_their_ends(tmp_path: Path) -> None:
+    """A thread waits for one of another process: the connection of that one has its name, and no more."""
+    capture = {"capture_id": "x", "name": "x", "perfcase_version": "x", "clock": "monotonic", "start_clock_ns": 0}
+    rows = {
+        "capture": [{**capture, "duration_ns": 100}],
+        "process": [{"upid": 1, "pid": 10, "name": "shop"}, {"upid": 2, "pid": 20, "name": "base"}],
+        "thread": [
+            {"utid": 1, "upid": 1, "tid": 10, "pid": 10, "comm": "shop"},
+            {"utid": 2, "upid": 2, "tid": 20, "pid": 20, "comm": "base"},
+        ],
+        "descriptor": [
+            {"descriptor_id": 1, "upid": 1, "pid": 10, "fd": 3, "kind": "socket", "peer": "10.0.0.1:1", "inode": 5},
+            {"descriptor_id": 2, "upid": 2, "pid": 20, "fd": 4, "kind": "socket", "peer": "10.0.0.2:2", "inode": 6},
+        ],
+        "blame": [
+            {"ts_ns": 0, "duration_ns": 9, "utid": 1, "work": "call", "work_count": 1, "call": "read", "descriptor_id": 1,
+             "cause": "network", "on_utid": 2, "on_call": "read", "on_descriptor_id": 2, "depth": 1},
+        ],
+    }  # fmt: skip
+    folder = make_case(tmp_path / "x.case", rows)
+    case = Case(folder, store.read_info(folder), reused=True)
+    for scope in (Scope(utids=[1], upids=[1]), Scope(Part(0, 50), utids=[1], upids=[1])):
+        with open_scope(case, scope) as connection:
+            told = connection.execute("SELECT on_comm, on_target, wait_ns FROM blame_by_comm").fetchall()
+            assert told == [("base", "10.0.0.2:2", 9)]
+            assert connection.execute("SELECT upid, fd FROM fd_history").fetchall() == [(1, 3)]
+            others = connection.execute(
+                "SELECT * EXCLUDE (kind, peer) FROM descriptor WHERE descriptor_id = 2"
+            ).fetchall()
+            assert {value for value in others[0] if value is not None} == {2}

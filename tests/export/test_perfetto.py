@@ -84,6 +84,22 @@ def test_every_system_call(trace: TraceProcessor, connection: duckdb.DuckDBPyCon
     assert_same(ours, theirs)
 
 
+def test_every_wait_with_work(trace: TraceProcessor, connection: duckdb.DuckDBPyConnection, start: int) -> None:
+    ours = Counter(
+        connection.execute(
+            "SELECT tid, ts_ns + ?, duration_ns, due, 'wait,' || kind FROM blame_part WHERE tid IS NOT NULL", [start]
+        ).fetchall()
+    )
+    theirs = Counter(
+        trace.rows(
+            "SELECT t.tid, s.ts, s.dur, s.name, s.category FROM slice AS s JOIN thread_track AS k ON k.id = s.track_id"
+            " JOIN thread AS t USING (utid) WHERE s.category LIKE 'wait,%' AND k.name = 'waits for'"
+        )
+    )
+    assert len(theirs) > 100
+    assert_same(ours, theirs)
+
+
 def test_counters(trace: TraceProcessor, connection: duckdb.DuckDBPyConnection, start: int) -> None:
     busy = connection.execute(
         "SELECT 'CPU ' || cpu || ' busy [ratio]', ts_ns + ?, busy_ratio::DOUBLE FROM cpu_utilization"

@@ -27,6 +27,8 @@ struct TableToml {
     _derived: Option<String>,
     #[serde(rename = "ended")]
     _ended: Option<String>,
+    #[serde(default, rename = "named")]
+    _named: Vec<String>,
     #[serde(default, rename = "made_of")]
     _made_of: Vec<String>,
     #[serde(default, rename = "events")]

@@ -4,7 +4,8 @@
 -- caveat: a wait is replaced by what its waker did meanwhile, and so on, over at most 20 wakers; wait_ns of all causes of a name and a kind of work sum to all that it waited
 -- caveat: nobody knows whether a thread of the work thread had something to do: only its waits that a running thread, a taken CPU or a disk kept up are here, and those in calls that nobody makes without work (flock, fsync, openat, …): pools and loops without work wait for nothing
 -- caveat: if the recording does not say whether an interrupt did a wakeup (perf script's text), the thread that it hit looks like the waker
--- caveat: an event loop with several requests under way has its wait ended by any of them: the other end is then that of the one that came first
+-- caveat: an event loop with several requests under way has its wait ended by any of them: the other end is then that of the one that came first; a new request ends no wait
+-- caveat: waits for a CPU of threads of which nobody knows whether they had work come last, before the recorder's
 -- caveat: a recording of some processes does not know what other processes did: what is due to them is not_recorded
 -- caveat: without system calls in the recording, no request, no question and no idle wait is known: work is command or thread
 -- diff by: comm, work, cause, on_comm, on_target
@@ -16,7 +17,7 @@
 -- as in blame: work, call, cause
 -- column on_comm: the name of the thread that the time is due to: the waker, the waker's waker, …, who had the CPU, or the thread itself
 -- as in blame: on_call
--- column on_target: what that call was about: a connection's other end, a file, a block device; NULL where it was about nothing, or it is not known
+-- column on_target: what that call was about: a connection's other end, a file, a block device; the clients of a service are told together, with * for their port; NULL where it was about nothing, or it is not known
 -- column wait_ns [ns]: time that the threads waited for this
 -- column wait_ratio [ratio]: its share of all that threads of this name waited in this kind of work
 -- column wait_count [count]: parts of waits
@@ -31,7 +32,11 @@ WITH part AS (
   GROUP BY ALL
 ), named AS (
   SELECT coalesce(n.comm, t.comm) AS comm, b.work, b.call, b.cause, coalesce(k.comm, o.comm) AS on_comm, b.on_call,
-    CASE WHEN b.device IS NOT NULL THEN coalesce(v.device_name, b.device) ELSE coalesce(d.peer, d.target, d.kind) END AS on_target,
+    CASE WHEN b.device IS NOT NULL THEN coalesce(v.device_name, b.device)
+      -- Linux gives a socket that asks for no port one from 32768 on.
+      WHEN TRY_CAST(regexp_extract(d.local, ':([0-9]+)$', 1) AS INTEGER) < 32768 AND TRY_CAST(regexp_extract(d.peer, ':([0-9]+)$', 1) AS INTEGER) >= 32768
+        THEN regexp_replace(d.peer, '[0-9]+$', '*')
+      ELSE coalesce(d.peer, d.target, d.kind) END AS on_target,
     CASE WHEN l.unnamed_address IS NULL THEN l.label ELSE l.dso END AS on_function, b.wait_ns, b.wait_count, b.wait_max_ns, b.utid IN (SELECT utid FROM recorder_thread) AS is_recorder
   FROM part AS b
   JOIN thread AS t USING (utid)
@@ -56,4 +61,4 @@ WITH part AS (
 SELECT comm, work, call, cause, on_comm, on_call, on_target, wait_ns,
   @ratio(wait_ns, sum(wait_ns) OVER (PARTITION BY comm, work)) AS wait_ratio, wait_count, wait_max_ns, on_function
 FROM cause
-ORDER BY is_recorder, wait_ns DESC, comm, work, call, cause, on_comm, on_call, on_target
+ORDER BY is_recorder, work = 'thread' AND cause IN ('cpu_taken', 'cpu_idle', 'quota'), wait_ns DESC, comm, work, call, cause, on_comm, on_call, on_target

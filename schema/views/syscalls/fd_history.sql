@@ -11,4 +11,6 @@
 SELECT
   upid, pid, fd, ts_ns, end_ts_ns, kind, target, inode, local, peer, label, opened_by, known_from, end_known_from
 FROM descriptor
+-- A scope has the names of others.
+WHERE upid IS NOT NULL
 ORDER BY upid, fd, ts_ns NULLS FIRST

@@ -204,6 +204,14 @@ def _shown(table: str, body: str, columns: Sequence[str], is_window: bool, kept:
     if "name_id" in of_scope:
         # By a join, as above: a list is searched for each row, and an untrusted capture may have a million names.
         chosen.append("coalesce(name_id NOT IN (SELECT unnest(getvariable('scope_name_id'))), true)")
+    if found and found.named and chosen:
+        # A key's own columns stay NULL in rows of others: they are in no process of the scope.
+        mine = " AND ".join(f"({part})" for part in chosen)
+        shown = {*found.named, *(column.name for column in found.columns if column.is_key)}
+        changed |= {
+            name: f"CASE WHEN {mine} THEN {changed.get(name, quote(name))} END" for name in columns if name not in shown
+        }
+        chosen = []
     condition = " AND ".join(f"({part})" for part in (condition, *chosen) if part)
     if not changed and not condition:
         return None

@@ -75,6 +75,8 @@ class Table:
     """SQL: whether what the row tells of ended in the window."""
     made_of: tuple[str, ...] = ()
     """The tables whose rows the importer makes these from: any of them is enough."""
+    named: tuple[str, ...] = ()
+    """The columns that say what a row's key is called: a scope shows those of others, too."""
     events: tuple[Events, ...] = ()
     derived: str | None = None
     """SQL: how a part of a capture makes its rows, as the import makes those of the whole."""
@@ -177,6 +179,7 @@ def parse_table(path: Path) -> Table:
             ended=doc.get("ended"),
             derived=doc.get("derived"),
             made_of=tuple(doc.get("made_of", ())),
+            named=tuple(doc.get("named", ())),
             events=tuple(Events(**events) for events in doc.get("events", ())),
         )
     except (KeyError, TypeError) as error:

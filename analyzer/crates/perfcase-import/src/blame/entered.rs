@@ -57,11 +57,12 @@ pub(super) fn add_calls(
         if did.kind == CallKind::Sleep {
             thread.tries.sleep(did.start, did.end);
         }
-        let is_waiting = did.kind == CallKind::Poll && !did.is_ready();
+        let is_long = did.end.saturating_sub(did.start) >= SHORTEST_CALL_NS;
+        let is_waiting = is_long && did.kind == CallKind::Poll && !did.is_ready();
         let asks_nothing = is_waiting && asks_nothing(names.name(name), arguments, row);
         let is_end = did.kind == CallKind::Send && matches!(names.name(name), Some(b"close" | b"shutdown"));
         let call = call_of(thread, things, &did, asks_nothing, is_end);
-        if did.kind != CallKind::Futex && did.end.saturating_sub(did.start) >= SHORTEST_CALL_NS {
+        if is_long && did.kind != CallKind::Futex {
             if did.kind == CallKind::Poll && did.is_ready() {
                 thread.polled = Some(thread.calls.len());
             }

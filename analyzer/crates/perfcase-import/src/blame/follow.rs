@@ -359,8 +359,8 @@ impl Known<'_> {
             _ if piece.doing == Doing::DiskSleep => Cause::Disk,
             CallKind::Sleep => Cause::Sleep,
             _ if call.has_timed_out => Cause::Timeout,
-            // Its own alarm.
-            _ if call.is_cut_short && piece.context == Context::Hardirq => Cause::Timeout,
+            // Its own alarm. An alarm of an event loop says nothing about what it polled for.
+            _ if call.is_cut_short && kind != CallKind::Poll && piece.context == Context::Hardirq => Cause::Timeout,
             CallKind::Accept => Cause::NoWork,
             CallKind::Read | CallKind::Poll | CallKind::Send if thing == Thing::Socket => Cause::Network,
             _ if waker == NONE && piece.context == Context::Unknown => Cause::NotRecorded,

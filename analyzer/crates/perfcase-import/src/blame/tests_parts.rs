@@ -94,14 +94,16 @@ fn a_new_request_is_not_what_those_before_it_wait_for() {
 
 #[test]
 fn a_signal_of_a_timer_ends_a_wait_as_a_limit_does() {
-    let found = |context: Context, is_cut_short: bool| {
+    let found = |context: Context, is_cut_short: bool, call: &str| {
         let story = story().work(1, 0, 100, Work::Request).woken(1, 0, 100, 0, Doing::Sleeping, context);
-        let mut story = story.call(1, -1, 101, "epoll_wait", Thing::Unknown);
+        let mut story = story.call(1, -1, 101, call, Thing::Unknown);
         story.history.thread_mut(1).unwrap().calls[0].is_cut_short = is_cut_short;
         story.blame(1)[0].2
     };
-    assert_eq!(found(Context::Hardirq, true), Cause::Timeout);
-    assert_eq!((found(Context::Hardirq, false), found(Context::Softirq, true)), (Cause::Interrupt, Cause::Interrupt));
+    assert_eq!(found(Context::Hardirq, true, "semop"), Cause::Timeout);
+    let others =
+        [(Context::Hardirq, false, "semop"), (Context::Softirq, true, "semop"), (Context::Hardirq, true, "poll")];
+    assert_eq!(others.map(|(context, is_cut_short, call)| found(context, is_cut_short, call)), [Cause::Interrupt; 3]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
-"""A Perfetto trace: scheduler events, system calls as slices, counters, the samples of one event.
+"""A Perfetto trace: scheduler events, system calls and waits as slices, counters, the samples of one event.
 
 Scheduler events are written as ftrace's, from which Perfetto makes its own thread states; system calls are slices of their
-threads; counters are tracks whose value holds for the interval that begins there. Times are CLOCK_BOOTTIME, Perfetto's own.
+threads; what a thread with work waited for is a track below its own; counters are tracks whose value holds for the interval that begins there. Times are CLOCK_BOOTTIME, Perfetto's own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BATCH_ROWS = 10_000
 _REALTIME, _MONOTONIC, _BOOTTIME = 1, 3, 6
 # Sequences: whose packets refer to each other's names.
 _MAIN, _SAMPLES = 1, 2
-_SYSCALL_TRACK, _COUNTER_TRACK = 1 << 32, 1 << 33
+_SYSCALL_TRACK, _COUNTER_TRACK, _WAIT_TRACK = 1 << 32, 1 << 33, 1 << 34
 
 
 def write(samples: Samples, file: BinaryIO) -> None:
@@ -49,6 +49,7 @@ class _Trace:
         self._lost = samples.lost
         self._progress = samples.progress
         self._done = 0
+        self._threads: set[int] = set()
         row = (
             self._connection.execute(
                 "SELECT start_clock_ns, start_boottime_ns, start_realtime_ns, kernel_release, machine FROM capture"
@@ -70,6 +71,7 @@ class _Trace:
         yield pb.message(_PROCESS_TREE, b"".join(self._processes()))
         yield from self._sched()
         yield from self._syscalls()
+        yield from self._waits()
         yield from self._counters()
         if self._given.event:
             yield from self._samples(self._given)
@@ -166,17 +168,13 @@ class _Trace:
         (cut,) = self._connection.execute("SELECT count(*) FROM syscall WHERE duration_ns IS NULL").fetchone()
         if cut:
             self._lost.append(f"{plural(cut, 'system call')} of which the capture has not both ends")
-        threads = set()
         for utid, tid, pid, ts, end, name, ret, error in self._rows(
             "SELECT s.utid, t.tid, coalesce(t.pid, t.tid), s.ts_ns, s.exit_ts_ns, s.name, s.ret, s.errno_name"
             " FROM syscall AS s JOIN thread AS t USING (utid) WHERE s.duration_ns IS NOT NULL AND t.tid IS NOT NULL"
             " ORDER BY s.ts_ns, s.utid"
         ):
             track = _SYSCALL_TRACK + utid
-            if utid not in threads:
-                threads.add(utid)
-                thread = pb.number(1, pid) + pb.number(2, tid)
-                yield self._track(pb.number(1, track) + pb.message(4, thread))
+            yield from self._thread(utid, pid, tid)
             details = pb.message(4, pb.text(10, "ret") + pb.number(4, ret)) if ret is not None else b""
             if error:
                 details += pb.message(4, pb.text(10, "errno") + pb.text(6, error))
@@ -185,6 +183,29 @@ class _Trace:
             )
             yield self._event(ts, event + details)
             yield self._event(end, pb.number(9, _END) + pb.number(11, track))
+
+    def _waits(self) -> Iterator[bytes]:
+        """Yield a slice a part of a wait, named by what it is due to, on a track below its thread's."""
+        threads = set()
+        for utid, tid, pid, ts, end, due, kind in self._rows(
+            "SELECT b.utid, b.tid, coalesce(b.pid, b.tid), b.ts_ns, b.ts_ns + b.duration_ns, b.due, b.kind FROM blame_part AS b"
+            " WHERE b.tid IS NOT NULL ORDER BY b.ts_ns, b.utid"
+        ):
+            track = _WAIT_TRACK + utid
+            if utid not in threads:
+                threads.add(utid)
+                yield from self._thread(utid, pid, tid)
+                yield self._track(pb.number(1, track) + pb.text(2, "waits for") + pb.number(5, _SYSCALL_TRACK + utid))
+            event = pb.number(9, _BEGIN) + pb.number(11, track) + pb.text(22, f"wait,{kind}") + pb.text(23, due)
+            yield self._event(ts, event)
+            yield self._event(end, pb.number(9, _END) + pb.number(11, track))
+
+    def _thread(self, utid: int, pid: int, tid: int) -> Iterator[bytes]:
+        """Yield the track of a thread, once."""
+        if utid not in self._threads:
+            self._threads.add(utid)
+            thread = pb.number(1, pid) + pb.number(2, tid)
+            yield self._track(pb.number(1, _SYSCALL_TRACK + utid) + pb.message(4, thread))
 
     def _counters(self) -> Iterator[bytes]:
         tracks: dict[str, int] = {}
