@@ -119,14 +119,6 @@ impl Recording {
         record_at(bytes, (entry.place & !IN_ARENA) as usize, self.order)
     }
 
-    /// Fetches what lies behind a record of so many bytes into the CPU's caches.
-    #[inline]
-    pub fn fetch_behind(&self, file: &[u8], entry: Entry, size: u16) {
-        if entry.place & IN_ARENA == 0 {
-            fetch_ahead(file, entry.place as usize, size.into());
-        }
-    }
-
     /// Gives the place of a record in the arena; `None` for a record of the file.
     #[inline]
     pub fn arena_offset(&self, entry: Entry) -> Option<u64> {

@@ -1,6 +1,5 @@
 //! perf.data: its records in the order of time, handed to the session as rows, callchains and mappings.
 
-mod ahead;
 mod chains;
 mod group;
 mod open;

@@ -52,7 +52,7 @@ pub fn open<C>(
     mut options: Options<'_>,
 ) -> Result<PerfSource<C>, HeaderError>
 where
-    C: Deref<Target = [u8]> + Send + Sync + 'static,
+    C: Deref<Target = [u8]>,
 {
     let mut behind = Behind::new(options.release.take());
     let mut recording = scan_within(&content, &options.parts, &mut behind)?;

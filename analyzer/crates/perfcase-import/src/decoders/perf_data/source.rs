@@ -1,20 +1,17 @@
 //! Records in the order of time, handed to the session.
 
 use std::ops::Deref;
-use std::sync::Arc;
 
 use perfcase_archive::Issue;
 use perfcase_decode::perf_data::behind::Behind;
 use perfcase_decode::perf_data::bytes::Cursor;
-use perfcase_decode::perf_data::index::Entry;
+use perfcase_decode::perf_data::index::{Entry, InTimeOrder};
 use perfcase_decode::perf_data::loss::Losses;
-use perfcase_decode::perf_data::problem::Problems;
 use perfcase_decode::perf_data::record::{self, FileIdentity, Mmap, Record, RecordHeader, kind, misc};
 use perfcase_decode::perf_data::recording::{LATEST_NS, Recording};
 use perfcase_decode::perf_data::sample::SampleDamage;
 use perfcase_decode::perf_data::scan::HINT_DAMAGE;
 
-use super::ahead::{Ahead, Held};
 use super::group::LastValues;
 use super::open::Known;
 use super::sample_rows::Scratch;
@@ -26,24 +23,19 @@ const KSYMBOL_UNREGISTER: u16 = 1;
 
 /// A perf.data as a source.
 pub struct PerfSource<C> {
-    held: Arc<Held<C>>,
-    order: Ahead,
-    decoder: Decoder,
+    content: C,
+    pub(super) recording: Recording,
+    pub(super) known: Vec<Known>,
+    pub(super) source: SourceId,
+    pub(super) last_values: LastValues,
+    pub(super) scratch: Scratch,
+    losses: Losses,
+    order: InTimeOrder,
     in_file: Behind,
     in_arena: Behind,
 }
 
-/// What changes with each record.
-struct Decoder {
-    problems: Problems,
-    known: Vec<Known>,
-    source: SourceId,
-    last_values: LastValues,
-    scratch: Scratch,
-    losses: Losses,
-}
-
-impl<C: Deref<Target = [u8]> + Send + Sync + 'static> PerfSource<C> {
+impl<C: Deref<Target = [u8]>> PerfSource<C> {
     pub(super) fn new(
         content: C,
         mut recording: Recording,
@@ -51,51 +43,34 @@ impl<C: Deref<Target = [u8]> + Send + Sync + 'static> PerfSource<C> {
         source: SourceId,
         in_file: Behind,
     ) -> Self {
-        let decoder = Decoder {
-            problems: std::mem::take(&mut recording.problems),
+        let (last_values, scratch) = (LastValues::default(), Scratch::default());
+        let order = std::mem::take(&mut recording.index).in_time_order(&recording, &content);
+        PerfSource {
+            content,
+            recording,
             known,
             source,
-            last_values: LastValues::default(),
-            scratch: Scratch::default(),
+            last_values,
+            scratch,
             losses: Losses::default(),
-        };
-        let index = std::mem::take(&mut recording.index);
-        let count = index.len();
-        let order = index.in_time_order(&recording, &content);
-        let held = Arc::new(Held { content, recording });
-        let order = Ahead::start(&held, order, count);
-        PerfSource { held, order, decoder, in_file, in_arena: Behind::default() }
-    }
-
-    /// Gives the problems so far.
-    pub fn problems(&self) -> &Problems {
-        &self.decoder.problems
-    }
-
-    /// Frees the memory of records long before this one.
-    fn release(&mut self, entry: Entry) {
-        let Held { content, recording } = &*self.held;
-        let bytes = recording.record(content, entry).map_or(0, |(header, _)| header.size.into());
-        match recording.arena_offset(entry) {
-            None => self.in_file.pass(recording.file_offset(entry), bytes),
-            Some(offset) => {
-                if let Some(end) = self.in_arena.passed(offset, bytes) {
-                    recording.arena.release(end);
-                }
-            }
+            order,
+            in_file,
+            in_arena: Behind::default(),
         }
     }
-}
 
-impl Decoder {
-    fn decode<C: Deref<Target = [u8]>>(&mut self, held: &Held<C>, entry: Entry, session: &mut Session) {
-        let Held { content, recording } = held;
+    /// Notes what the file says about itself: host, command, clocks.
+    pub fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    fn decode(&mut self, entry: Entry, session: &mut Session) {
+        let PerfSource { content, recording, .. } = self;
         // The scan found the complete record, so this fails only if the file changed since.
         let Some((header, body)) = recording.record(content, entry) else { return };
-        recording.fetch_behind(content, entry, header.size);
         *recording_count(&mut self.scratch, header.kind) += 1;
         let Some(event) = recording.events.of_record(header, body) else {
-            return self.unknown_event(recording.file_offset(entry), header);
+            return self.unknown_event(entry, header);
         };
         if header.kind == kind::SAMPLE {
             // The borrowed file is separate from the state that changes with rows.
@@ -109,7 +84,7 @@ impl Decoder {
             };
             let damage = rows.sample((recording, content), event, header, body);
             if let Some(damage) = damage {
-                self.damaged(recording.file_offset(entry), "damaged_sample", || match damage {
+                self.damaged(entry, "damaged_sample", || match damage {
                     SampleDamage::EndsIn(field) => {
                         format!("a sample ends inside its {field}; the fields before it are kept")
                     }
@@ -130,7 +105,7 @@ impl Decoder {
             _ => parsed,
         };
         let Some(parsed) = parsed else {
-            return self.damaged(recording.file_offset(entry), "damaged_record", || {
+            return self.damaged(entry, "damaged_record", || {
                 format!("a {name} record is shorter than its fields; it is not used")
             });
         };
@@ -142,7 +117,7 @@ impl Decoder {
             format!("{left} bytes lie behind the fields of a {name} record: its size or its type is damaged; {what}")
         };
         if !is_used {
-            return self.damaged(recording.file_offset(entry), "damaged_record", || damage("it is not used"));
+            return self.damaged(entry, "damaged_record", || damage("it is not used"));
         }
         let time = recording.events.time(header, body);
         let clock_ns = time.filter(|&time| time != 0 && time < LATEST_NS).map_or(NO_TIME, |time| time as i64);
@@ -151,22 +126,37 @@ impl Decoder {
         super::side_rows::write(&parsed, header, clock_ns, &trailer, session);
         self.losses.take(&parsed, header, clock_ns != NO_TIME, recording.file_offset(entry));
         if left > 0 {
-            self.damaged(recording.file_offset(entry), "damaged_record", || damage("records that were there are lost"));
+            self.damaged(entry, "damaged_record", || damage("records that were there are lost"));
+        }
+    }
+
+    /// Frees the memory of records long before this one.
+    fn release(&mut self, entry: Entry) {
+        let bytes = self.recording.record(&self.content, entry).map_or(0, |(header, _)| header.size.into());
+        match self.recording.arena_offset(entry) {
+            None => self.in_file.pass(self.recording.file_offset(entry), bytes),
+            Some(offset) => {
+                if let Some(end) = self.in_arena.passed(offset, bytes) {
+                    self.recording.arena.release(end);
+                }
+            }
         }
     }
 
     #[cold]
-    fn unknown_event(&mut self, at: u64, header: RecordHeader) {
+    fn unknown_event(&mut self, entry: Entry, header: RecordHeader) {
         let name = kind::name(header.kind).unwrap_or("?");
+        let at = self.recording.file_offset(entry);
         let message = || format!("{name} records have the id of no event in the file; they are left out");
-        let problems = &mut self.problems;
+        let problems = &mut self.recording.problems;
         problems
             .note("unknown_event", header.kind.into(), |kind| Issue::error(kind, message()).at(at).hint(HINT_DAMAGE));
     }
 
     #[cold]
-    fn damaged(&mut self, at: u64, kind: &'static str, message: impl FnOnce() -> String) {
-        self.problems.note(kind, at, |kind| Issue::error(kind, message()).at(at).hint(HINT_DAMAGE));
+    fn damaged(&mut self, entry: Entry, kind: &'static str, message: impl FnOnce() -> String) {
+        let at = self.recording.file_offset(entry);
+        self.recording.problems.note(kind, at, |kind| Issue::error(kind, message()).at(at).hint(HINT_DAMAGE));
     }
 }
 
@@ -175,26 +165,25 @@ fn recording_count(scratch: &mut Scratch, kind: u32) -> &mut u64 {
     &mut scratch.counts[(kind as usize).min(last)]
 }
 
-impl<C: Deref<Target = [u8]> + Send + Sync + 'static> Source for PerfSource<C> {
+impl<C: Deref<Target = [u8]>> Source for PerfSource<C> {
     fn next_ts(&self) -> Option<i64> {
         let entry = self.order.peek()?;
         Some(if entry.time == 0 { NO_TIME } else { entry.time as i64 })
     }
 
     fn step(&mut self, session: &mut Session) {
-        if let Some(entry) = self.order.next(&self.held) {
-            self.decoder.decode(&self.held, entry, session);
+        if let Some(entry) = self.order.next(&self.recording, &self.content) {
+            self.decode(entry, session);
             self.release(entry);
         }
     }
 
     fn finish(&mut self, session: &mut Session) {
-        let Decoder { problems, source, scratch, losses, .. } = &mut self.decoder;
-        super::totals::note(&self.held.recording, scratch, problems);
-        losses.note(problems);
-        session.lost(*source, losses.total());
-        for problem in problems.take() {
-            session.issue_of(*source, problem);
+        super::totals::note(&mut self.recording, &self.scratch);
+        self.losses.note(&mut self.recording.problems);
+        session.lost(self.source, self.losses.total());
+        for problem in self.recording.problems.take() {
+            session.issue_of(self.source, problem);
         }
     }
 }

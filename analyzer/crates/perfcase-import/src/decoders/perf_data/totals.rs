@@ -1,7 +1,6 @@
 //! Issues with records that make no rows: their number is always reported.
 
 use perfcase_archive::Issue;
-use perfcase_decode::perf_data::problem::Problems;
 use perfcase_decode::perf_data::record::kind;
 use perfcase_decode::perf_data::recording::Recording;
 use perfcase_decode::perf_data::simpleperf;
@@ -22,12 +21,11 @@ const COUNTED: [(u32, &str); 9] = [
 ];
 
 /// Notes the counts. `decoded` has the counts of the kernel's record types.
-pub fn note(recording: &Recording, decoded: &Scratch, problems: &mut Problems) {
-    let Recording { counts, events, .. } = recording;
-    let mut counts = counts.clone();
+pub fn note(recording: &mut Recording, decoded: &Scratch) {
     for (number, &count) in decoded.counts.iter().enumerate().filter(|&(_, &count)| count > 0) {
-        *counts.entry(number as u32).or_default() += count;
+        *recording.counts.entry(number as u32).or_default() += count;
     }
+    let Recording { counts, problems, events, .. } = recording;
     if decoded.cut_chain_count > 0 {
         let message = "callchains end with the kernel: their user part was recorded apart, and lost";
         let count = decoded.cut_chain_count;
