@@ -53,7 +53,7 @@ def test_no_size_is(text: str) -> None:
 
 def test_a_machine_of_many_cpus_takes_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(budget.MEMORY, raising=False)
-    assert [budget.memory_bytes(threads) >> 20 for threads in (1, 4, 8, 64)] == [305, 305, 561, 4145]
+    assert [budget.memory_bytes(threads) >> 20 for threads in (1, 4, 8, 64)] == [343, 343, 599, 4183]
     monkeypatch.setenv(budget.MEMORY, "2G")
     assert budget.memory_bytes(64) == 2 << 30
 

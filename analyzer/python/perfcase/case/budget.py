@@ -17,7 +17,7 @@ from perfcase.errors import PerfcaseError
 
 MEMORY = "PERFCASE_MEMORY"
 """The variable that says how much memory a question may take."""
-_DEFAULT_BYTES = 320_000_000
+_DEFAULT_BYTES = 360_000_000
 _THREAD_BYTES = 64 << 20
 """Each thread beyond the fourth has buffers of its own."""
 _THREADS_IN_DEFAULT = 4

@@ -45,7 +45,7 @@ def with_memory(command: Callable[..., Any]) -> Callable[..., Any]:
         "--memory",
         metavar="SIZE",
         help="How much memory a question may take, such as 2G. What does not fit goes to files in the user's cache, or in TMPDIR. "
-        "Default: 320M, and 64M more for each CPU beyond four.",
+        "Default: 360M, and 64M more for each CPU beyond four.",
         callback=lambda size: size and str(budget.parsed(size)),
         envvar=budget.MEMORY,
         show_default=False,
