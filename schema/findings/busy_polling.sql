@@ -51,9 +51,10 @@ WITH threshold AS (
   CROSS JOIN threshold AS h
   WHERE o.idle_count > 0 AND o.idle_count >= h.call_ratio * o.call_count
 ), ran AS (
+  -- All threads: to choose them first takes DuckDB the memory of all their states.
   SELECT utid, sum(duration_ns) AS run_ns
   FROM followed_state
-  WHERE state = 'running' AND utid IN (SELECT utid FROM often)
+  WHERE state = 'running'
   GROUP BY utid
 ), busy AS (
   SELECT o.utid, w.tid, w.comm, w.upid, w.pid, o.call_count, o.idle_count, o.sleep_count, o.most, r.run_ns, r.run_ns / c.duration_ns AS run_ratio
