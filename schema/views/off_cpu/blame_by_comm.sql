@@ -33,10 +33,7 @@ WITH part AS (
 ), named AS (
   SELECT coalesce(n.comm, t.comm) AS comm, b.work, b.call, b.cause, coalesce(k.comm, o.comm) AS on_comm, b.on_call,
     CASE WHEN b.device IS NOT NULL THEN coalesce(v.device_name, b.device)
-      -- Linux gives a socket that asks for no port one from 32768 on.
-      WHEN TRY_CAST(regexp_extract(d.local, ':([0-9]+)$', 1) AS INTEGER) < 32768 AND TRY_CAST(regexp_extract(d.peer, ':([0-9]+)$', 1) AS INTEGER) >= 32768
-        THEN regexp_replace(d.peer, '[0-9]+$', '*')
-      ELSE coalesce(d.peer, d.target, d.kind) END AS on_target,
+      ELSE coalesce(@other_end(d.local, d.peer), d.target, d.kind) END AS on_target,
     CASE WHEN l.unnamed_address IS NULL THEN l.label ELSE l.dso END AS on_function, b.wait_ns, b.wait_count, b.wait_max_ns, b.utid IN (SELECT utid FROM recorder_thread) AS is_recorder
   FROM part AS b
   JOIN thread AS t USING (utid)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from perfcase.case.query import gate, sql_errors
+from perfcase.catalogue.kit import expand
 from perfcase.catalogue.schema import literal
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
@@ -40,12 +41,13 @@ OFF_CPU = (
 )
 """What off_cpu_by_stack counts."""
 
-BLAME = (
+BLAME = expand(
     "SELECT b.*, coalesce(n.comm, t.comm) AS comm, t.tid, t.pid, coalesce(k.comm, o.comm) AS on_comm,"
-    " CASE WHEN b.device IS NOT NULL THEN b.device ELSE coalesce(d.peer, d.target, d.kind) END AS on_target"
+    " CASE WHEN b.device IS NOT NULL THEN b.device ELSE coalesce(@other_end(d.local, d.peer), d.target, d.kind) END AS on_target"
     " FROM blame AS b JOIN thread AS t USING (utid) LEFT JOIN thread_name AS n ON n.name_id = b.name_id"
     " LEFT JOIN thread AS o ON o.utid = b.on_utid LEFT JOIN thread_name AS k ON k.name_id = b.on_name_id"
-    " LEFT JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id"
+    " LEFT JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id",
+    "blame",
 )
 """What blame_by_comm counts."""
 
