@@ -255,7 +255,7 @@ def document(rows: list[Row], about: dict[str, str]) -> str:
     lines = [
         "# Benchmarks",
         "",
-        "`make bench` measures this and writes it: one run, nothing else at work. The best of several runs counts.",
+        "`make bench` measures this and writes it: nothing else at work. The best of several runs counts.",
         "",
     ]
     lines += [f"- {name}: {text}" for name, text in about.items()]
