@@ -1,7 +1,7 @@
 """Processes for analyses and imports that start at once: one process loads everything, and each job is a fork of it.
 
 A fork takes 2 ms; to start Python and load DuckDB takes half a second of a CPU. The forked process has one
-thread, no connection, and the database of the schema's views open. ``Nursery`` is the end of the server, ``perfcase_api.worker`` the other end. The server sends
+thread and no connection. ``Nursery`` is the end of the server, ``perfcase_api.worker`` the other end. The server sends
 ``fork`` (with three ends of pipes for the child) and ``kill PID`` on a socket, and gets ``pid PID`` and ``end PID CODE``. The parent
 kills its children, because only the parent knows that a pid still belongs to its child.
 """

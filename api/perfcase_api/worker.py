@@ -17,7 +17,6 @@ import signal
 import socket
 import sys
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +142,7 @@ def _load() -> None:
 
     import duckdb
 
-    from perfcase.case import database, query, store
+    from perfcase.case import database, store
     from perfcase.catalogue import schema, views
     from perfcase.operations.request import fields_of
     from perfcase_api.analysing import OPERATIONS
@@ -155,9 +154,7 @@ def _load() -> None:
     database.views_hash()
     import_module("perfcase_api.import_worker")
     store.import_core()
-    with suppress(duckdb.Error):
-        if template := database.template_at_hand():
-            query.make_ready(template)
+    duckdb.connect().execute("SELECT 1").fetchall()
 
 
 if __name__ == "__main__":
