@@ -76,8 +76,7 @@ def open_capture(
 def connect(case: store.Case, only: Sequence[str] = (), *, is_counted: bool = False) -> duckdb.DuckDBPyConnection:
     """Return a connection to an imported capture, or to a part of it. ``is_counted``: as in ``perfcase.case.query.connect``."""
     if not only:
-        is_plain = case.is_current and not case.info.get("other_columns", True)
-        return query.connect(case.folder, is_counted=is_counted, is_plain=is_plain)
+        return query.connect(case.folder, is_counted=is_counted)
     # Loaded here: most questions are about all of it.
     from perfcase.case.scope import resolve
     from perfcase.case.window import open_scope

@@ -33,15 +33,12 @@ THREADS = "PERFCASE_THREADS"
 SELECT_HINT = "one SELECT (or FROM …, WITH …, DESCRIBE …, SHOW …) is allowed"
 
 
-def connect(
-    case_dir: Path, sharers: int = 1, *, is_counted: bool = False, is_plain: bool = False
-) -> duckdb.DuckDBPyConnection:
+def connect(case_dir: Path, sharers: int = 1, *, is_counted: bool = False) -> duckdb.DuckDBPyConnection:
     """Return a read-only, locked-down connection to the tables and views of an imported folder; ``sharers`` of them work at once.
-    ``is_counted``: ``bytes_read`` is asked for, which costs up to a tenth of a short query. ``is_plain``: what is asked is of
-    tables and views as the schema has them, so that a database that is ready will do."""
+    ``is_counted``: ``bytes_read`` is asked for, which costs up to a tenth of a short query."""
     folder = case_dir.resolve()
     try:
-        connection = (is_plain and _ready.of(folder)) or duckdb.connect(str(folder / "case.duckdb"), read_only=True)
+        connection = duckdb.connect(str(folder / "case.duckdb"), read_only=True)
         if is_counted:
             count(connection)
         lock_down(connection, folder, sharers)
@@ -49,41 +46,6 @@ def connect(
     except duckdb.Error as error:
         raise PerfcaseError("input", f"{case_dir}: cannot be opened: {error}", "import the capture again") from error
     return connection
-
-
-class _Ready:
-    """A database of the schema's views that is open before it is needed."""
-
-    def __init__(self) -> None:
-        self._base: duckdb.DuckDBPyConnection | None = None
-        self._folder: Path | None = None
-
-    def open(self, path: Path) -> None:
-        # With one thread it has none of its own, which a fork would lack.
-        self._base = duckdb.connect(str(path), read_only=True, config={"threads": 1})
-
-    def of(self, folder: Path) -> duckdb.DuckDBPyConnection | None:
-        if self._base is None or self._folder not in (None, folder):
-            return None
-        connection = self._base.cursor()
-        if self._folder is None:
-            connection.execute("RESET threads")
-        # It is locked down to this folder now.
-        self._folder = folder
-        return connection
-
-
-_ready = _Ready()
-
-
-def make_ready(path: Path) -> None:
-    """Open a database of the schema's views for the first folder that this process connects to, or each process that is forked from it:
-    to open one takes longer than a short question, and to close it half as long.
-
-    Raises:
-        duckdb.Error: it cannot be opened.
-    """
-    _ready.open(path)
 
 
 @contextmanager

@@ -54,11 +54,6 @@ class Case:
         """The capture's name, for people."""
         return self.info.get("source", {}).get("name") or self.folder.name
 
-    @property
-    def is_current(self) -> bool:
-        """Whether its views are those of this schema."""
-        return self.info.get("views") == database.views_hash()
-
 
 def is_imported(folder: Path) -> bool:
     """Return whether this is a folder that an import made."""

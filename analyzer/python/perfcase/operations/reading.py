@@ -11,7 +11,6 @@ from pathlib import Path
 from perfcase.case import query
 from perfcase.case.store import open_case
 from perfcase.fleet.metric import Metric, Reading, read
-from perfcase.fleet.readings import others_of
 from perfcase.operations.history import Agg, Measure, ViewName, figure
 from perfcase.operations.request import BaseRequest
 
@@ -47,9 +46,8 @@ def run(request: Request, stores: Sequence[Path]) -> Result:
 
 
 def _read(store: Path, wanted: Metric) -> Reading:
-    case = open_case(store)
-    is_plain = case.is_current and not others_of(wanted, case.info)
-    with query.sql_errors(), query.connect(case.folder, is_plain=is_plain) as connection:
+    folder = open_case(store).folder
+    with query.sql_errors(), query.connect(folder) as connection:
         (duration_ns,) = connection.execute("SELECT max(try_cast(duration_ns AS BIGINT)) FROM capture").fetchone() or (
             None,
         )
