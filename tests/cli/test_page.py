@@ -12,10 +12,10 @@ import pytest
 from rich.console import Console
 
 from perfcase.case import query
-from perfcase.report import write_report
 from perfcase.report.document import Column
 from perfcase.report.page import Page
 from perfcase.report.printer import Printer
+from perfcase.report.writer import write_report
 from perfcase.text import duration, size
 from tests.support.cli import fail, succeed
 from tests.support.fakecase import make_case

@@ -163,7 +163,7 @@ def test_conditions_and_orders_are_of_columns(case: Path, monkeypatch: pytest.Mo
         return select(page, view, columns, **more)
 
     monkeypatch.setattr(Page, "select", noted)
-    from perfcase.report import sections as told
+    from perfcase.report.writer import sections as told
 
     with query.connect(case) as connection:
         list(told(connection))

@@ -11,7 +11,8 @@ from typing import Annotated, Literal
 from perfcase.case.opening import Opened
 from perfcase.lazy import duckdb, rich
 from perfcase.operations.request import BaseRequest, Option
-from perfcase.report import sections, to_dict, write_report
+from perfcase.report.document import to_dict
+from perfcase.report.writer import sections, write_report
 from perfcase.terminal import render
 
 Form = Literal["text", "json"]

@@ -4,8 +4,3 @@ Each section is a file with ``TITLE`` and ``write(page)``, and one line in SECTI
 from a view, and every block names the view that it comes from, so that the reader can go on from there. A page gathers the blocks
 (``document``); ``printer`` prints them, and others make HTML and JSON of them.
 """
-
-from perfcase.report.document import to_dict
-from perfcase.report.writer import sections, write_report
-
-__all__ = ["sections", "to_dict", "write_report"]

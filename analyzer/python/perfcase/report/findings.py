@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from perfcase.case.kept import have_findings
 from perfcase.report.document import Finding
 from perfcase.report.page import Page, Row
 from perfcase.text import count, plural, safe
@@ -14,7 +13,6 @@ _SUBJECTS, _SUBJECTS_IN_FULL = 3, 50
 
 
 def write(page: Page, *, in_full: bool = False) -> None:
-    have_findings(page.connection)
     # A rule stands where its first row does; what follows from another finding stands behind that.
     rules: dict[tuple[str, str | None], list[Row]] = {}
     for row in page.select("finding"):
