@@ -105,13 +105,25 @@ impl Writer {
     }
 
     /// Waits until everything is written. Gives the number of rows of each table.
-    pub fn finish(self) -> Result<BTreeMap<String, u64>, WriteError> {
+    pub fn finish(mut self) -> Result<BTreeMap<String, u64>, WriteError> {
         self.shared.lock().is_complete = true;
-        self.shared.changed.notify_all();
-        // A thread that panicked has noted it.
-        self.threads.into_iter().for_each(|thread| drop(thread.join()));
+        self.join();
         let mut state = self.shared.lock();
         state.failure.take().map_or_else(|| Ok(std::mem::take(&mut state.counts)), Err)
+    }
+
+    fn join(&mut self) {
+        self.shared.changed.notify_all();
+        // A thread that panicked has noted it.
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
+}
+
+/// An import that fails ends here: its threads would wait for batches for as long as the process lives.
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.shared.lock().failure.get_or_insert(WriteError::Stopped);
+        self.join();
     }
 }
 
@@ -328,6 +340,16 @@ mod tests {
         let file = File::open(folder.path().join("t699.parquet")).unwrap();
         let read: usize = ParquetRecordBatchReader::try_new(file, 100).unwrap().map(|b| b.unwrap().num_rows()).sum();
         assert_eq!(read, 9);
+    }
+
+    #[test]
+    fn an_import_that_fails_leaves_no_thread() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = Writer::start(folder.path(), QUEUE_LENGTH);
+        writer.write("t", batch(0)).unwrap();
+        let shared = writer.shared.clone();
+        drop(writer);
+        assert_eq!(Arc::strong_count(&shared), 1);
     }
 
     #[test]
