@@ -140,7 +140,7 @@ build() {
     # The extension, installed editable. Its requirements are installed by now.
     PATH="$PWD/$venv/bin:$PATH" VIRTUAL_ENV="$PWD/$venv" PIP_QUIET=1 \
         "$venv/bin/maturin" develop --quiet --profile "${PROFILE:-dev}" --locked
-    "$venv/bin/python" -c 'import sys; from importlib.metadata import entry_points as e; sys.exit(not e(group="perfcase.server"))' ||
+    "$venv/bin/python" -c 'import sys; from importlib.metadata import entry_points as e; sys.exit("open" not in e(group="perfcase.server").names)' ||
         pip_install --no-deps --no-index --no-build-isolation -e api
     make --no-print-directory -s -C recorder
     [ -n "$without_page" ] || scripts/page.sh

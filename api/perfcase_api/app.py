@@ -93,10 +93,11 @@ def create_app(settings: Settings) -> FastAPI:
         description="Captures by ticket, SQL for a team. Every answer is what the command line answers.",
         lifespan=lifespan,
         responses=errors.RESPONSES,
-        root_path=settings.root_path,
         redoc_url=None,
         docs_url=None,
     )
+    # Not an argument: FastAPI warns of it, as its own server can do that. Ours must not put the path before those of requests.
+    app.root_path = settings.root_path
     errors.install(app)
     for router in (uploads.whole, captures.router, uploads.router, sql.router, analysis.router, analysis.comparisons,
                    access.router, oidc.router, metrics.router, page.router, recorder.router):  # fmt: skip

@@ -61,7 +61,8 @@ def run(file: Path, folder: Path, name: str, limits: dict[str, int]) -> None:
         capture = dict(zip(names, row[:6], strict=True))
         say({"capture": capture, "labels": labels, "findings": found, "figures": figures, "answers": answers})
     except PerfcaseError as error:
-        say({"error": str(error)})
+        # Its own name is for people, the store's path for nobody.
+        say({"error": str(error).removeprefix(f"{file}: ").replace(str(file), name)})
 
 
 def enclose(file: Path, folder: Path, limits: dict[str, int]) -> None:

@@ -7,6 +7,7 @@ browsers allow any page: then the browser says the origin.
 from __future__ import annotations
 
 import ipaddress
+import secrets
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -58,3 +59,19 @@ def _is_this_machine(host: str) -> bool:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
+
+
+class SecretPathMiddleware:
+    """Answers only below a path that is a secret: who does not have the address finds nothing."""
+
+    def __init__(self, app: ASGIApp, path: str) -> None:
+        self._app = app
+        self._path = path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        given = scope.get("path", "")[: len(self._path) + 1]
+        if scope["type"] != "http" or secrets.compare_digest(given.encode(), f"{self._path}/".encode()):
+            await self._app(scope, receive, send)
+            return
+        error = body("not_found", "there is nothing here", "open the address that perfcase open has printed")
+        await JSONResponse(error, STATUS["not_found"])(scope, receive, send)

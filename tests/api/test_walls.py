@@ -108,9 +108,9 @@ def test_a_wall_that_is_missing_is_said_at_the_start(
 ) -> None:
     monkeypatch.setattr(sandbox, "_abi", lambda: abi)
     monkeypatch.setattr("perfcase_api.seccomp.is_there", lambda: has_filter)
-    monkeypatch.setattr("uvicorn.run", lambda *_, **__: None)
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_: None)
     said: list[str] = []
-    serving.serve(Settings(tmp_path, is_open=True), said.append)
+    serving.serve(Settings(tmp_path, port=0, is_open=True), said.append)
     warnings = [line for line in said if line.startswith("warning: ")]
     assert len(warnings) == len(missing)
     assert all(words in line for words, line in zip(missing, warnings, strict=True))

@@ -28,8 +28,8 @@ ASKED = {
     "export": ([FILE, "--to", "folded"], ";"),
     "history": ([".", "--format", "json"], FILE),
 }
-ELSEWHERE = {"record", "symbolize", "attach", "serve"}
-"""Commands that need a host, other files, or a server."""
+ELSEWHERE = {"record", "symbolize", "attach", "open", "serve"}
+"""Commands that need a host, other files, or are a server."""
 
 
 @pytest.fixture(scope="module")

@@ -94,6 +94,28 @@ def import_progress(label: str) -> Iterator[store.Progress]:
 
 
 @contextmanager
+def upload_progress() -> Iterator[Callable[[str, int, int | None], None]]:
+    """Show on standard error, if it is a terminal, how far a file is on its way to a server and through its import."""
+    if not sys.stderr.isatty():
+        yield lambda _phase, _done, _of: None
+        return
+    status = render.console(stderr=True).status("")
+
+    def report(phase: str, done: int, of: int | None) -> None:
+        if phase == "ready":
+            status.stop()
+            return
+        status.start()
+        far = f"{100 * done // max(of, 1)} %" if of is not None else f"{done:,} records" if done else ""
+        status.update(rich.markup.escape(f"{safe(phase)} {far}"))
+
+    try:
+        yield report
+    finally:
+        status.stop()
+
+
+@contextmanager
 def capture_progress() -> Iterator[Callable[[str, int, int], None]]:
     """Show on standard error, if it is a terminal, which capture is being read."""
     if not sys.stderr.isatty():

@@ -21,10 +21,10 @@ from perfcase.text import safe
 
 COMMANDS = (
     "record", "import", "symbolize", "report", "findings", "diff", "summary", "sql", "view", "views", "flamegraph", "export",
-    "tables", "events", "info", "history", "attach", "serve",
+    "tables", "events", "info", "history", "attach", "open", "serve",
 )  # fmt: skip
 """Every command is perfcase/cli/<name>_command.py with a function ``command``."""
-_WITHOUT_CAPTURE = ("record", "views", "serve")
+_WITHOUT_CAPTURE = ("record", "views", "open", "serve")
 """Commands that ask no capture anything."""
 
 _FIRST_STEPS = """
@@ -32,7 +32,8 @@ Record a host, copy the file away, ask any question about it.
 
 \b
   perfcase record --duration 30 -o incident.perfcase     on the host that has the problem
-  perfcase report incident.perfcase                      on any machine: the first five minutes of an investigation
+  perfcase open incident.perfcase                        on any machine: all of it, in a browser
+  perfcase report incident.perfcase                      the first five minutes of an investigation
   perfcase view thread_time incident.perfcase            one view; perfcase views lists all of them
   perfcase sql incident.perfcase "SELECT …"              any question; perfcase tables lists the tables
 

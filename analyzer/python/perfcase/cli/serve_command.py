@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated
@@ -77,17 +78,7 @@ def command(
              curl -H "Authorization: Bearer $TOKEN" --data-binary @incident.perfcase \\
                  'http://127.0.0.1:8640/v1/captures?name=incident.perfcase'
     """
-    # The server is a separate package that depends on this one. Its entry point says where it is.
-    servers = entry_points(group="perfcase.server")
-    if not servers:
-        raise PerfcaseError("environment", "the server is not installed", "pip install perfcase-api")
-    try:
-        start = servers["perfcase"].load()
-    except ImportError as error:
-        raise PerfcaseError(
-            "environment", f"the server is not installed: {error}", "pip install perfcase-api"
-        ) from error
-    start(
+    server_part("perfcase")(
         store=store.absolute(),
         host=host,
         port=port,
@@ -101,6 +92,20 @@ def command(
         audit_days=audit_days,
         is_open=is_open,
     )
+
+
+def server_part(name: str) -> Callable[..., None]:
+    """Return a part of the server: it is a separate package that depends on this one, and its entry points say where its parts are.
+
+    Raises:
+        PerfcaseError: it is not installed.
+    """
+    servers = entry_points(group="perfcase.server")
+    try:
+        return servers[name].load()
+    except (ImportError, KeyError) as error:
+        why = f": {error}" if isinstance(error, ImportError) else ""
+        raise PerfcaseError("environment", f"the server is not installed{why}", "pip install perfcase-api") from error
 
 
 def _path(given: str) -> str:
