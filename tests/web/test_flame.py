@@ -103,7 +103,7 @@ def test_callers_and_callees_are_those_of_the_views(
     name = "do_syscall_64"
     page.open(site.at(f"c/{capture}/flame?of={name}"))
     page.has(name, ".flame-sandwich h2")
-    lists = page.until("document.querySelectorAll('.flame-list').length === 2 && [...document.querySelectorAll('.flame-list')]"
+    lists = page.until("document.querySelectorAll('.flame-lists .flame-list').length === 2 && [...document.querySelectorAll('.flame-lists .flame-list')]"
                        ".map((list) => [...list.children].map((row) => [...row.children].map((cell) => cell.innerText)))")  # fmt: skip
     for view, column, shown in (("callers", "caller", lists[0]), ("callees", "callee", lists[1])):
         condition = {"where": f"event = '{doc['what']}' AND symbol = '{name}' AND depth = 1", "order": "weight DESC"}
@@ -117,8 +117,40 @@ def test_callers_and_callees_are_those_of_the_views(
         assert weights[0] == duration(rows[0]["weight"])
     page.see("document.querySelector('.flame-sandwich').scrollIntoView()")
     look("flame-sandwich", whole=True)
-    page.click(".flame-list button", lists[1][0][0])
+    page.click(".flame-lists button", lists[1][0][0])
     page.has(lists[1][0][0], ".flame-sandwich h2")
+
+
+def test_top_functions_stand_beside_the_graph(page: Page, site: Site, client: httpx.Client, look: Callable) -> None:
+    capture = site.ids["x86_64"]
+    doc = client.get(f"/v1/captures/{capture}/flamegraph", params={"format": "json"}).json()
+    page.call("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
+    page.open(site.at(f"c/{capture}/flame"))
+    page.until(PAINTED)
+    for chosen, column in (("self", "self_period"), ("total", "total_period")):
+        page.see(f"((one) => {{ one.value = '{chosen}'; one.dispatchEvent(new Event('change', {{bubbles: true}})); }})"
+                 "(document.querySelector('.flame-top select'))")  # fmt: skip
+        page.until(f"document.querySelector('.flame-top select').value === '{chosen}'")
+        asked = {"where": f"event = '{doc['what']}'", "order": f"{column} DESC, symbol", "limit": 25}
+        rows = client.get(f"/v1/captures/{capture}/views/function_profile", params=asked).json()
+        shown = page.see(
+            "[...document.querySelectorAll('.flame-top li')].map((row) => [...row.children].map((cell) => cell.innerText))"
+        )
+        assert len(shown) == 25
+        assert [row[1:] for row in shown] == [
+            [duration(row[column]), ratio(row[column] / doc["weight"][0])] for row in rows
+        ]
+        # Several may have as much as the last.
+        least = rows[-1][column]
+        assert {row["symbol"] for row in rows if row[column] > least} <= {name for name, _, _ in shown}
+    graph, top = (
+        page.see(f"(({{left, top}}) => [left, top])(document.querySelector('{one}').getBoundingClientRect())")
+        for one in (".flame", ".flame-top")
+    )
+    assert top[0] > graph[0] + 600
+    look("flame-top")
+    page.click(".flame-top li button", shown[0][0])
+    page.has(shown[0][0], ".flame-sandwich h2")
 
 
 def test_time_off_the_cpu_with_who_ended_it(page: Page, site: Site, client: httpx.Client, look: Callable) -> None:

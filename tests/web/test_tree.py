@@ -38,6 +38,37 @@ process.stdout.write(JSON.stringify(found));
 """
 
 
+FUNCTIONS = """
+import { FlameTree, functions } from "TREE";
+const chunks = [];
+for await (const chunk of process.stdin) chunks.push(chunk);
+const tree = FlameTree.of(JSON.parse(Buffer.concat(chunks).toString()));
+const found = functions(tree, 0).map(({ name, self, total }) => [tree.names[name], self, total]);
+process.stdout.write(JSON.stringify(found));
+"""
+
+
+def run_on_tree(script: str, text: str) -> list[list]:
+    options = ["--experimental-transform-types", "--disable-warning=ExperimentalWarning", "--input-type=module"]
+    done = node([*options, "--eval", script.replace("TREE", TREE.as_uri())], return_completed_process=True, input=text,
+                capture_output=True, text=True, check=True)  # fmt: skip
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("sample", ["x86_64-scheduling/x.perfcase", "d-type-checks/server.perfcase"])
+def test_top_functions_are_the_view(sample: str, tmp_path: Path) -> None:
+    """All of them. A function that calls itself has the sample once."""
+    with open_capture(placed(ROOT / "sample-captures" / sample, tmp_path)) as case:
+        text = flamegraph.run(flamegraph.Request(fmt="json"), case).text
+        rows = case.connection.execute(
+            "SELECT symbol, sum(self_period), sum(total_period) FROM function_profile WHERE event = ? GROUP BY symbol, is_kernel",
+            [json.loads(text)["what"]],
+        ).fetchall()
+    made = run_on_tree(FUNCTIONS, text)
+    assert len(rows) > 30
+    assert sorted(tuple(each) for each in made) == sorted(rows)
+
+
 @pytest.mark.parametrize("sample", ["x86_64-scheduling/x.perfcase", "d-type-checks/server.perfcase"])
 def test_callers_and_callees_are_the_views(sample: str, tmp_path: Path) -> None:
     """All of them, whole. A function that calls itself counts once, as in the views."""
@@ -48,9 +79,6 @@ def test_callers_and_callees_are_the_views(sample: str, tmp_path: Path) -> None:
             [json.loads(text)["what"]],
         ).fetchall()
     assert json.loads(text)["pruned"]["nodes"] == 0
-    options = ["--experimental-transform-types", "--disable-warning=ExperimentalWarning", "--input-type=module"]
-    done = node([*options, "--eval", PATHS.replace("TREE", TREE.as_uri())], return_completed_process=True, input=text,
-                capture_output=True, text=True, check=True)  # fmt: skip
-    made = sorted(tuple(each) for each in json.loads(done.stdout))
+    made = sorted(tuple(each) for each in run_on_tree(PATHS, text))
     assert len(rows) > 500
     assert made == sorted(rows)

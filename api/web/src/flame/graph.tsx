@@ -6,6 +6,7 @@ import { theme } from "../app/theme";
 import { count, ratio } from "../parts/units";
 import { FlameCanvas } from "./canvas";
 import { amount, difference, kindColour, kindText } from "./draw";
+import { TopFunctions } from "./top";
 import { callees, callers, type FlameDoc, FlameTree, search } from "./tree";
 import "./flame.css";
 
@@ -63,16 +64,25 @@ export function FlameGraph({ doc, state, onState }: FlameGraphProps) {
           Show all
         </button>
       </div>
-      <FlameCanvas
-        tree={tree}
-        unit={doc.unit}
-        label={doc.title}
-        zoom={zoom}
-        hits={found?.hits ?? null}
-        isUp={state.up}
-        onZoom={(to) => onState({ at: tree.key[to]! })}
-        onFocus={setChosen}
-      />
+      <div class="flame-beside">
+        <FlameCanvas
+          tree={tree}
+          unit={doc.unit}
+          label={doc.title}
+          zoom={zoom}
+          hits={found?.hits ?? null}
+          isUp={state.up}
+          onZoom={(to) => onState({ at: tree.key[to]! })}
+          onFocus={setChosen}
+        />
+        <TopFunctions
+          tree={tree}
+          unit={doc.unit}
+          zoom={zoom}
+          find={state.find}
+          onPick={(name) => onState({ of: name })}
+        />
+      </div>
       <p class="row">
         {node > 0 && (
           <button type="button" onClick={() => onState({ of: tree.label(node) })}>

@@ -210,6 +210,40 @@ export function callers(tree: FlameTree, name: number): FlameTree {
   return builder.done();
 }
 
+/** A function in a part of a tree: what was counted in it, and in it or in what it called; `base`: the latter in the other capture. */
+export interface Part {
+  name: number;
+  kind: number;
+  self: number;
+  total: number;
+  base: number;
+}
+
+/**
+ * All functions below a node and itself, the threads and states left out. One that is in a stack twice counts once (the view
+ * function_profile). The kernel's function is another one than the library's of the same name.
+ */
+export function functions(tree: FlameTree, within: number): Part[] {
+  const parts = new Map<number, Part>();
+  const open = new Map<number, number>();
+  for (let place = tree.position[within]!, end = tree.end[within]!; place < end; place++) {
+    const node = tree.order[place]!;
+    const name = tree.name[node]!;
+    const kind = tree.kind[node]!;
+    if (node === 0 || tree.kinds[kind] === "label") continue;
+    const key = 2 * name + (tree.kinds[kind] === "kernel" ? 1 : 0);
+    let part = parts.get(key);
+    if (!part) parts.set(key, (part = { name, kind, self: 0, total: 0, base: 0 }));
+    part.self += tree.self[node]!;
+    // What lies within the outermost one of this name is in its total by now.
+    if (place < (open.get(key) ?? 0)) continue;
+    open.set(key, tree.end[node]!);
+    part.total += tree.weight[node]!;
+    part.base += tree.base?.[node] ?? 0;
+  }
+  return [...parts.values()];
+}
+
 function kindOf(tree: FlameTree, name: number): number {
   for (let node = 0; node < tree.size; node++) if (tree.name[node] === name) return tree.kind[node]!;
   return 0;
