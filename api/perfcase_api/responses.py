@@ -113,10 +113,12 @@ def tree(*, of_both: bool = False) -> Shape:
     lists = ("parent", "name", "kind", "weight", "self", *(("base", "base_self") if of_both else ()))
     texts = ("title", "what", "unit", *(("a_name", "b_name") if of_both else ()))
     names = {"type": "array", "items": _TEXT}
+    aside = _record({"what": _TEXT, "weight": {"type": "number"}}, "left_out")
     return _record(
         {
             **dict.fromkeys(texts, _TEXT),
             "events": {"type": "array", "items": event},
+            **({} if of_both else {"left_out": {"type": "array", "items": aside}}),
             "names": names,
             "kinds": names,
             **dict.fromkeys(lists, _NUMBERS),

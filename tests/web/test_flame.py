@@ -14,6 +14,8 @@ from tests.web.conftest import Site
 
 ROW = 18
 TOLD = "document.querySelector('.flame-told').innerText"
+WORK = {"format": "json", "workload": "true"}
+"""What the page asks for at first."""
 PAINTED = "document.querySelector('.flame-canvas')?.dataset.painted && document.querySelector('.flame-told').innerText"
 
 
@@ -42,7 +44,7 @@ def depth(doc: dict, node: int) -> int:
 
 def test_frames_are_drawn_clicked_and_walked(page: Page, site: Site, client: httpx.Client, look: Callable) -> None:
     capture = site.ids["x86_64"]
-    doc = client.get(f"/v1/captures/{capture}/flamegraph", params={"format": "json"}).json()
+    doc = client.get(f"/v1/captures/{capture}/flamegraph", params=WORK).json()
     page.open(site.at(f"c/{capture}/flame"))
     assert page.until(PAINTED) == f"all: {duration(doc['weight'][0])}, 100.0 % of all"
     x, y, width = corner(page)
@@ -78,7 +80,7 @@ def test_frames_are_drawn_clicked_and_walked(page: Page, site: Site, client: htt
 
 def test_a_search_says_how_much_it_found(page: Page, site: Site, client: httpx.Client) -> None:
     capture = site.ids["x86_64"]
-    doc = client.get(f"/v1/captures/{capture}/flamegraph", params={"format": "json"}).json()
+    doc = client.get(f"/v1/captures/{capture}/flamegraph", params=WORK).json()
     page.open(site.at(f"c/{capture}/flame"))
     page.until(PAINTED)
     page.press("/")
@@ -101,7 +103,8 @@ def test_callers_and_callees_are_those_of_the_views(
     capture = site.ids["x86_64"]
     doc = client.get(f"/v1/captures/{capture}/flamegraph", params={"format": "json"}).json()
     name = "do_syscall_64"
-    page.open(site.at(f"c/{capture}/flame?of={name}"))
+    page.open(site.at(f"c/{capture}/flame?all=1&of={name}"))
+    page.until(f"document.querySelector('.flame-told')?.innerText.startsWith({('all: ' + duration(doc['weight'][0]))!r})")
     page.has(name, ".flame-sandwich h2")
     lists = page.until("document.querySelectorAll('.flame-lists .flame-list').length === 2 && [...document.querySelectorAll('.flame-lists .flame-list')]"
                        ".map((list) => [...list.children].map((row) => [...row.children].map((cell) => cell.innerText)))")  # fmt: skip
@@ -121,11 +124,40 @@ def test_callers_and_callees_are_those_of_the_views(
     page.has(lists[1][0][0], ".flame-sandwich h2")
 
 
+@pytest.mark.parametrize("place", ["flame", "offcpu", "offcpu?wakers=1"])
+def test_one_switch_leaves_out_what_is_no_work(
+    place: str, page: Page, site: Site, client: httpx.Client, look: Callable
+) -> None:
+    """On at first, it names what it leaves out; the parts and the rest are the whole."""
+    capture = site.ids["x86_64"]
+    what = {} if place == "flame" else {"off_cpu": "true", "wakers": "true" if "wakers" in place else "false"}
+    whole, work = (
+        client.get(f"/v1/captures/{capture}/flamegraph", params={**asked, **what}).json()
+        for asked in ({"format": "json"}, WORK)
+    )
+    all_ns = whole["weight"][0]
+    assert sum(each["weight"] for each in work["left_out"]) + work["weight"][0] == all_ns
+    assert whole["left_out"] == []
+    page.open(site.at(f"c/{capture}/{place}"))
+    page.until(
+        f"document.querySelector('.flame-told')?.innerText.startsWith({('all: ' + duration(work['weight'][0]))!r})"
+    )
+    named = ", ".join(
+        f"{each['what']} {duration(each['weight'])} ({ratio(each['weight'] / all_ns)})" for each in work["left_out"]
+    )
+    page.has(f"Without idle, kernel threads and the recorder: {named}", ".flame-aside")
+    assert page.see("document.querySelectorAll('.flame-top li').length") > 10
+    look(f"flame-work-{place.replace('?', '-')}")
+    page.click(".flame-aside input", "")
+    page.until(f"{TOLD}.startsWith({('all: ' + duration(all_ns))!r})")
+    assert "all=1" in page.see("location.hash")
+
+
 def test_top_functions_stand_beside_the_graph(page: Page, site: Site, client: httpx.Client, look: Callable) -> None:
     capture = site.ids["x86_64"]
     doc = client.get(f"/v1/captures/{capture}/flamegraph", params={"format": "json"}).json()
     page.call("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
-    page.open(site.at(f"c/{capture}/flame"))
+    page.open(site.at(f"c/{capture}/flame?all=1"))
     page.until(PAINTED)
     for chosen, column in (("self", "self_period"), ("total", "total_period")):
         page.see(f"((one) => {{ one.value = '{chosen}'; one.dispatchEvent(new Event('change', {{bubbles: true}})); }})"
@@ -158,7 +190,7 @@ def test_time_off_the_cpu_with_who_ended_it(page: Page, site: Site, client: http
     page.open(site.at(f"c/{capture}/offcpu?process=order-client"))
     page.until(PAINTED)
     page.click(".flame-modes button", "who woke them")
-    wanted = {"off_cpu": "true", "wakers": "true", "format": "json", "process": "order-client"}
+    wanted = {"off_cpu": "true", "wakers": "true", **WORK, "process": "order-client"}
     doc = client.get(f"/v1/captures/{capture}/flamegraph", params=wanted).json()
     page.until(f"{TOLD} === {('all: ' + duration(doc['weight'][0]) + ', 100.0 % of all')!r}")
     look("offcpu")
@@ -192,7 +224,7 @@ def test_another_capture_is_the_base(page: Page, site: Site, client: httpx.Clien
     page.see(f"((one) => {{ one.value = '{other}'; one.dispatchEvent(new Event('change', {{bubbles: true}})); }})"
              "(document.querySelector('.flame-against'))")  # fmt: skip
     page.has("larger share", ".flame-legend")
-    doc = client.get("/v1/diff/flamegraph", params={"a": other, "b": mine, "format": "json"}).json()
+    doc = client.get("/v1/diff/flamegraph", params={"a": other, "b": mine, **WORK}).json()
     page.until(f"{TOLD}.endsWith('; before {doc['base'][0]:,} {doc['unit']}, 100.0 %')")
     page.has("the difference from tcp.perfcase", ".flame-graph")
     only_before = sum(
@@ -212,7 +244,7 @@ def test_time_off_the_cpu_beside_that_of_another_capture(
 ) -> None:
     mine, other = site.ids["pipe"], site.ids["tcp"]
     page.open(site.at(f"c/{mine}/offcpu?wakers=1&base={other}"))
-    asked = {"a": other, "b": mine, "format": "json", "off_cpu": "true", "wakers": "true"}
+    asked = {"a": other, "b": mine, **WORK, "off_cpu": "true", "wakers": "true"}
     doc = client.get("/v1/diff/flamegraph", params=asked).json()
     page.until(f"{TOLD}?.endsWith('; before {duration(doc['base'][0])}, 100.0 %')")
     page.has("the difference from tcp.perfcase", ".flame-graph")

@@ -29,6 +29,12 @@ class Request(BaseRequest):
     event: fields.event("Use the samples of this event. Default: a clock.") = None
     off_cpu: fields.OffCpu = False
     wakers: fields.Wakers = False
+    workload: Annotated[
+        bool,
+        Option(
+            "Leave out kernel threads, too. The idle loop and the recorder are never compared.", flags=("--workload",)
+        ),
+    ] = False
     fmt: Annotated[Form, Option("svg, or json: the tree of both.", query="format")] = "svg"
 
     def __post_init__(self) -> None:
@@ -43,5 +49,7 @@ def run(request: Request, a: Opened, b: Opened | None = None) -> Text:
         PerfcaseError: there are no such samples, or the event of ``per`` is not on both sides (not_found).
     """
     with both_sides(a, b, request.a_window, request.b_window, request.per) as (old, new):
-        stacks = profiles(old, new, request.event, off_cpu=request.off_cpu, wakers=request.wakers)
+        stacks = profiles(
+            old, new, request.event, off_cpu=request.off_cpu, wakers=request.wakers, workload=request.workload
+        )
         return Text(stack_page.flamegraph(old, new, *stacks, as_json=request.fmt == "json"))

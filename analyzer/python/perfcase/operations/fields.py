@@ -33,6 +33,10 @@ Wakers = Annotated[
         flags=("--wakers",),
     ),
 ]
+Workload = Annotated[
+    bool,
+    Option("Leave out the idle loop, kernel threads and the recorder.", flags=("--workload",)),
+]
 Blame = Annotated[
     bool,
     Option(

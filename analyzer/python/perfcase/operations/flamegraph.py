@@ -7,17 +7,25 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from perfcase.case.opening import Opened
+from perfcase.catalogue.schema import literal
 from perfcase.errors import PerfcaseError
 from perfcase.operations import fields
 from perfcase.operations.request import BaseRequest, Option
 from perfcase.operations.result import Text
 from perfcase.stacks.fetching import (
+    BLAME,
     BLAME_TITLE,
+    OFF_CPU,
     OFF_CPU_TITLE,
+    OFF_WAKE,
+    OFF_WAKE_NS,
     OFF_WAKE_TITLE,
+    SAMPLES,
+    WORKLOAD,
     blame_stacks,
     chosen_event,
     event_counts,
+    left_out,
     off_cpu_stacks,
     off_wake_stacks,
     sample_stacks,
@@ -41,6 +49,7 @@ class Request(BaseRequest):
     off_cpu: fields.OffCpu = False
     wakers: fields.Wakers = False
     blame: fields.Blame = False
+    workload: fields.Workload = False
     where: fields.where(
         "Use only these samples or waits: a condition on comm, tid, pid, cpu, ts_ns; for waits also state, duration_ns."
     ) = None
@@ -65,21 +74,24 @@ def run(request: Request, case: Opened) -> Text:
     Raises:
         PerfcaseError: there are no such samples (not_found), the condition is wrong (sql).
     """
-    event, where = request.event, request.where
-    connection = case.connection
+    event, given, connection = request.event, request.where, case.connection
+    where = f"({WORKLOAD})" + (f" AND ({given}\n)" if given else "") if request.workload else given
     events: list[tuple[str, str, int]] = []
     if request.blame:
-        stacks, what, unit = blame_stacks(connection, where), BLAME_TITLE, "ns"
+        counted, stacks, what, unit = (BLAME, "duration_ns", given), blame_stacks(connection, where), BLAME_TITLE, "ns"
     elif request.off_cpu:
+        counted = (OFF_WAKE, OFF_WAKE_NS, given) if request.wakers else (OFF_CPU, "duration_ns", given)
         stacks = off_wake_stacks(connection, where) if request.wakers else off_cpu_stacks(connection, where)
         what, unit = OFF_WAKE_TITLE if request.wakers else OFF_CPU_TITLE, "ns"
     else:
         events = event_counts(connection, is_whole=not case.only)
         what, unit = chosen_event({name: unit for name, unit, _ in events}, event)
+        counted = (f"SELECT * FROM ({SAMPLES}) WHERE event = {literal(what)}", "coalesce(period, 1)", given)
         stacks = sample_stacks(connection, what, where)
-    title = f"{case.file.name}: {what}" + "".join(f", {part}" for part in (*case.only, where) if part)
+    aside = left_out(connection, *counted) if request.workload else []
+    title = f"{case.file.name}: {what}" + "".join(f", {part}" for part in (*case.only, given) if part)
     if request.fmt == "svg":
         return Text(FlameGraph(stacks, title=title, unit=unit).svg())
     listed = [dict(zip(("event", "unit", "sample_count"), each, strict=True)) for each in events]
-    document = {"title": safe(title), "what": what, "unit": unit, "events": listed, **tree(stacks)}
+    document = {"title": safe(title), "what": what, "unit": unit, "events": listed, "left_out": aside, **tree(stacks)}
     return Text(json.dumps(document, separators=(",", ":")) + "\n")

@@ -41,6 +41,14 @@ OFF_CPU = (
 )
 """What off_cpu_by_stack counts."""
 
+OFF_WAKE = (
+    f"SELECT s.*, coalesce(m.comm, k.comm) AS waker_comm FROM ({OFF_CPU}) AS s"
+    " LEFT JOIN thread AS k ON k.utid = s.waker_utid LEFT JOIN thread_name AS m ON m.name_id = s.waker_name_id"
+    " WHERE s.state NOT IN ('runnable', 'runnable_preempted')"
+)
+OFF_WAKE_NS = "duration_ns + coalesce(run_queue_ns, 0)"
+"""What off_wake counts: sleeps, each until its thread is back on a CPU."""
+
 BLAME = expand(
     "SELECT b.*, coalesce(n.comm, t.comm) AS comm, t.tid, t.pid, coalesce(k.comm, o.comm) AS on_comm,"
     " CASE WHEN b.device IS NOT NULL THEN b.device ELSE coalesce(@other_end(d.local, d.peer), d.target, d.kind) END AS on_target"
@@ -50,6 +58,20 @@ BLAME = expand(
     "blame",
 )
 """What blame_by_comm counts."""
+
+ASIDE = {
+    "idle": "pid = 0 OR tid = 0",
+    "recorder": "utid IN (SELECT utid FROM recorder_thread)",
+    "kernel threads": "utid IN (SELECT t.utid FROM thread AS t JOIN process AS p USING (upid) LEFT JOIN process AS k ON k.upid = p.parent_upid"
+    " WHERE (p.pid = 2 AND p.name = 'kthreadd') OR (k.pid = 2 AND k.name = 'kthreadd'))",
+}
+"""What a host does beside its work: a condition on samples and waits for each. Who is a kernel thread only snapshots of /proc say."""
+
+NOT_IDLE = f"({ASIDE['idle']}) IS NOT TRUE AND ({ASIDE['recorder']}) IS NOT TRUE"
+"""Neither the idle loop nor the recorder: what two captures are compared by."""
+
+WORKLOAD = f"{NOT_IDLE} AND ({ASIDE['kernel threads']}) IS NOT TRUE"
+"""None of ``ASIDE``."""
 
 OFF_CPU_TITLE = "time off the CPU"
 OFF_WAKE_TITLE = "time asleep, with wakers"
@@ -172,6 +194,23 @@ def blame_stacks(connection: duckdb.DuckDBPyConnection, where: str | None = None
         yield [*path, _label(f"[{cause}]" + (f" {on_target}" if on_target else ""))], ns
 
 
+def left_out(connection: duckdb.DuckDBPyConnection, rows: str, weight: str, where: str | None) -> list[dict[str, Any]]:
+    """Return the weight of each kind of ``ASIDE`` in ``rows`` (SAMPLES, OFF_CPU, …), the heaviest first: what ``WORKLOAD`` leaves out.
+
+    Raises:
+        PerfcaseError: the condition is wrong (sql).
+    """
+    kinds = " ".join(f"WHEN {condition} THEN {literal(name)}" for name, condition in ASIDE.items())
+    sql = (
+        f"SELECT CASE {kinds} END AS what, sum({weight})::HUGEINT AS weight FROM ({rows}) WHERE true{_and(where)}"
+        " GROUP BY what HAVING what IS NOT NULL AND weight > 0 ORDER BY weight DESC, what"
+    )
+    if where:
+        gate(connection, sql)
+    with sql_errors():
+        return [{"what": what, "weight": weight} for what, weight in connection.execute(sql).fetchall()]
+
+
 def _label(text: str) -> Frame:
     return Frame(text, "label")
 
@@ -223,10 +262,8 @@ def off_wake_paths(
     sql = (
         "SELECT w.comm, s.frame_ids, NULL AS frame_id, w.state, w.waker_comm, k.frame_ids, w.weight, w.number FROM ("
         " SELECT comm, stack_id, state, waker_comm, waker_stack_id,"
-        "  sum(duration_ns + coalesce(run_queue_ns, 0))::HUGEINT AS weight, count(*) AS number"
-        f" FROM (SELECT s.*, coalesce(m.comm, k.comm) AS waker_comm FROM ({OFF_CPU}) AS s"
-        " LEFT JOIN thread AS k ON k.utid = s.waker_utid LEFT JOIN thread_name AS m ON m.name_id = s.waker_name_id)"
-        f" WHERE state NOT IN ('runnable', 'runnable_preempted'){_and(where)} GROUP BY ALL"
+        f"  sum({OFF_WAKE_NS})::HUGEINT AS weight, count(*) AS number"
+        f" FROM ({OFF_WAKE}) WHERE true{_and(where)} GROUP BY ALL"
         ") AS w LEFT JOIN stack AS s ON s.stack_id = w.stack_id LEFT JOIN stack AS k ON k.stack_id = w.waker_stack_id"
         " ORDER BY w.comm, w.state, w.stack_id, w.waker_comm, w.waker_stack_id"
     )

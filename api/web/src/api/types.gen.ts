@@ -164,6 +164,7 @@ export interface Tree {
   what: string;
   unit: string;
   events: SampledEvent[];
+  left_out: LeftOut[];
   names: string[];
   kinds: string[];
   parent: number[];
@@ -177,6 +178,10 @@ export interface SampledEvent {
   event: string;
   unit: string;
   sample_count: number;
+}
+export interface LeftOut {
+  what: string;
+  weight: number;
 }
 export interface Pruned {
   nodes: number;

@@ -36,7 +36,13 @@ export function FlameGraph({ doc, state, onState }: FlameGraphProps) {
   const of = state.of ? doc.names.indexOf(state.of) : -1;
   const node = chosen < tree.size ? chosen : zoom;
   if (!(tree.weight[0]! > 0 || (tree.base?.[0] ?? 0) > 0)) {
-    return <p class="empty">No stacks in this part of the capture: nothing to draw.</p>;
+    return (
+      <p class="empty">
+        {doc.left_out?.length
+          ? "Only what is left out was seen in this part of the capture: nothing to draw."
+          : "No stacks in this part of the capture: nothing to draw."}
+      </p>
+    );
   }
   return (
     <section class="flame-graph" aria-label={doc.title}>

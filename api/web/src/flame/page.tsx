@@ -7,7 +7,8 @@ import type { CaptureProps } from "../app/pages";
 import { filterParams, filtersOf, type Params, sharedParams, useRoute } from "../app/route";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
-import { count } from "../parts/units";
+import { count, ratio } from "../parts/units";
+import { amount } from "./draw";
 import { FlameGraph, type FlameState } from "./graph";
 import type { FlameDoc } from "./tree";
 
@@ -72,7 +73,7 @@ function useFlame({ captureId, capture, filters }: CaptureProps, what: Params) {
 
 export function OnCpu(props: CaptureProps) {
   const [state, change, params] = useFlameState();
-  const { doc, error, loading, again, choice } = useFlame(props, counted("samples", params.get("event")));
+  const { doc, error, loading, again, choice } = useFlame(props, counted("samples", params));
   return (
     <>
       <div class="row flame-head">
@@ -81,6 +82,7 @@ export function OnCpu(props: CaptureProps) {
         {choice}
         {doc && loading && <span class="quiet">Loading …</span>}
       </div>
+      <Aside doc={doc} />
       <Shown data={doc} error={error} again={again} state={state} change={change} />
     </>
   );
@@ -141,8 +143,39 @@ const COUNTED = {
 type Counted = keyof typeof COUNTED;
 
 /** What a route counts. */
-function counted(what: Counted, event: string | null): Params {
-  return what === "samples" ? { event } : { off_cpu: true, wakers: what === "wakers" };
+function counted(what: Counted, params: URLSearchParams): Params {
+  const workload = !params.has("all");
+  return what === "samples"
+    ? { event: params.get("event"), workload }
+    : { off_cpu: true, wakers: what === "wakers", workload };
+}
+
+/** Whether all is shown, or only the work: one switch for every flame graph, with what it leaves out. */
+function Aside({ doc }: { doc: FlameDoc | undefined }) {
+  const { params, set } = useRoute();
+  const isAll = params.has("all");
+  const aside = doc?.left_out ?? [];
+  const whole = aside.reduce((sum, { weight }) => sum + weight, doc?.weight[0] ?? 0);
+  return (
+    <label class="flame-aside">
+      <input
+        type="checkbox"
+        checked={!isAll}
+        onChange={(event) => set({ all: event.currentTarget.checked ? null : "1", at: null })}
+      />
+      <span>
+        Without idle, kernel threads and the recorder
+        {doc && !isAll && aside.length > 0 && (
+          <span class="quiet">
+            {": "}
+            {aside
+              .map(({ what, weight }) => `${what} ${amount(weight, doc.unit)} (${ratio(whole ? weight / whole : 0)})`)
+              .join(", ")}
+          </span>
+        )}
+      </span>
+    </label>
+  );
 }
 
 function Modes({ of, now, onMode }: { of: readonly Counted[]; now: Counted; onMode: (to: Counted) => void }) {
@@ -161,7 +194,7 @@ export function OffCpu(props: CaptureProps) {
   const [state, change, params] = useFlameState();
   const { set } = useRoute();
   const what = params.get("wakers") === "1" ? "wakers" : "off";
-  const { doc, error, loading, again, choice } = useFlame(props, counted(what, null));
+  const { doc, error, loading, again, choice } = useFlame(props, counted(what, params));
   return (
     <>
       <div class="row flame-head">
@@ -174,6 +207,7 @@ export function OffCpu(props: CaptureProps) {
         {choice}
         {doc && loading && <span class="quiet">Loading …</span>}
       </div>
+      <Aside doc={doc} />
       <p class="quiet flame-what">
         {what === "wakers"
           ? "Each sleep by the callchain it began with; beyond the state, from leaf to root, the callchain that ended it."
@@ -197,7 +231,7 @@ export function DiffFlame(props: { a: string; b?: string | null; aWindow?: strin
     a_window: props.aWindow ?? null,
     b_window: props.bWindow ?? null,
     ...sharedParams(filtersOf(params)),
-    ...counted(what, params.get("event")),
+    ...counted(what, params),
   });
   // The page around it calls them A and B.
   const named = useMemo(() => data && { ...data, a_name: "A", b_name: "B" }, [data]);
@@ -211,6 +245,7 @@ export function DiffFlame(props: { a: string; b?: string | null; aWindow?: strin
         />
         <EventChoice doc={data} />
       </div>
+      <Aside doc={data} />
       <Shown data={named} error={error} again={again} state={state} change={change} />
     </>
   );

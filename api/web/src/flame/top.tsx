@@ -26,18 +26,24 @@ interface TopProps {
 }
 
 export function TopFunctions({ tree, unit, zoom, find, onPick }: TopProps) {
-  const [chosen, setBy] = useState<By>(tree.base ? "change" : "self");
-  const by = chosen === "change" && !tree.base ? "self" : chosen;
+  const [chosen, setBy] = useState<By | null>(null);
   const { isDark } = useStore(theme);
   const all = tree.weight[zoom]!;
   const before = tree.base?.[zoom] ?? 0;
+  const found = useMemo(() => functions(tree, zoom), [tree, zoom]);
+  // Time off the CPU is that of a state, in no function itself.
+  const hasSelf = found.some(({ self }) => self > 0);
+  const ways = (Object.keys(SHARES) as By[]).filter((one) =>
+    one === "change" ? tree.base : one === "total" || hasSelf,
+  );
+  const by = chosen && ways.includes(chosen) ? chosen : tree.base ? "change" : ways[0]!;
   const change = ({ total, base }: Part) => (all ? total / all : 0) - (before ? base / before : 0);
   const size = (part: Part) => (by === "change" ? Math.abs(change(part)) : part[by]);
   const parts = useMemo(() => {
     const wanted = find.toLowerCase();
-    const found = functions(tree, zoom).filter(({ name }) => tree.names[name]!.toLowerCase().includes(wanted));
-    return found.filter((part) => size(part) > 0).sort((a, b) => size(b) - size(a));
-  }, [tree, zoom, find, by]);
+    const named = found.filter(({ name }) => tree.names[name]!.toLowerCase().includes(wanted));
+    return named.filter((part) => size(part) > 0).sort((a, b) => size(b) - size(a));
+  }, [found, find, by]);
   return (
     <section class="flame-top" aria-label="Top functions">
       <div class="row">
@@ -48,13 +54,11 @@ export function TopFunctions({ tree, unit, zoom, find, onPick }: TopProps) {
           value={by}
           onChange={(event) => setBy(event.currentTarget.value as By)}
         >
-          {(Object.keys(SHARES) as By[]).map((one) =>
-            one === "change" && !tree.base ? null : (
-              <option key={one} value={one}>
-                {SHARES[one]}
-              </option>
-            ),
-          )}
+          {ways.map((one) => (
+            <option key={one} value={one}>
+              {SHARES[one]}
+            </option>
+          ))}
         </select>
       </div>
       <ol class="flame-list">
