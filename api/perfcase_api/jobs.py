@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from perfcase.case.query import MEMORY_SHORT
 from perfcase.errors import EXIT_CODES
 from perfcase_api import checking
 from perfcase_api.analysing import READ
@@ -166,9 +167,9 @@ class Job:
         message = text[-1].removeprefix("perfcase: ") if text else ""
         if code == -signal.SIGXCPU:
             return _stopped(f"{self._limits.job_seconds:g} s of CPU time")
-        if code < 0:
-            # Beyond what DuckDB notices.
-            return ApiError("sql", "the analysis was stopped: it took more memory than it may", "ask for less")
+        if code < 0 or message.startswith(MEMORY_SHORT):
+            # Killed beyond what DuckDB notices; what DuckDB notices has a hint for the command line.
+            return ApiError("too_large", MEMORY_SHORT, "ask for less")
         return ApiError(_KIND.get(code, "internal"), message or "the analysis failed")
 
     async def _read_stderr(self) -> bytes:

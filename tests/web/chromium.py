@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,8 @@ class Page:
         """What was fetched, by address."""
         self.priorities: dict[str, str | None] = {}
         """The header that says how urgent it was, by address."""
+        self.held: list[str] = []
+        """Ids of requests that wait in the browser: see ``hold``."""
         self.downloads = profile / "downloads"
         self.downloads.mkdir(parents=True)
         target = next(one for one in self.call("Target.getTargets")["targetInfos"] if one["type"] == "page")
@@ -96,6 +98,26 @@ class Page:
             case "Network.requestWillBeSent":
                 self.requests.append(params["request"]["url"])
                 self.priorities[params["request"]["url"]] = params["request"]["headers"].get("Priority")
+            case "Fetch.requestPaused":
+                self.held.append(params["requestId"])
+
+    @contextmanager
+    def hold(self, *patterns: str) -> Iterator[None]:
+        """Hold requests for these addresses (``*`` stands for anything) back until the block ends: a server that is slow."""
+        self.call("Fetch.enable", patterns=[{"urlPattern": pattern} for pattern in patterns])
+        try:
+            yield
+        finally:
+            self.release()
+            self.call("Fetch.disable")
+
+    def release(self, **answer: Any) -> None:
+        """Let the requests that are held go to the server, or answer them: ``responseCode``, ``body``."""
+        for held in self.held:
+            # One that the page has given up is gone.
+            with suppress(AssertionError):
+                self.call("Fetch.fulfillRequest" if answer else "Fetch.continueRequest", requestId=held, **answer)
+        self.held.clear()
 
     def open(self, url: str) -> None:
         """Loads an address; a change of the part after # alone stays in the page."""

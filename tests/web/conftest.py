@@ -11,7 +11,7 @@ from tests.api.conftest import SAMPLES, Running, start, upload
 from tests.web.chromium import Page, chromium
 from tests.web.hostile import TEXT, hostile
 
-WIDTHS = (1280, 400)
+WIDTHS = (1280, 1920, 400)
 SYMBOLS = (b"tcp_rcv_established", b"try_to_wake_up")
 """Kernel functions that the capture ``hostile`` calls otherwise."""
 

@@ -47,7 +47,7 @@ def test_a_column_that_is_lost_or_renamed_does_not_compile(sources: Path) -> Non
         "capture": ("cpu_model", ["pages/overview.tsx"]),
         "data_quality": ("lost_ratio", ["pages/overview.tsx"]),
         "thread_time": ("sleep_ratio", ["pages/threads.tsx"]),
-        "thread_lane": ("runnable_ns", ["lanes/draw.ts"]),
+        "thread_lane": ("runnable_ns", ["lanes/draw.ts", "parts/states.ts"]),
         "blame_lane": ("due_ns", ["lanes/causes.ts"]),
         "blame_part": ("waker_tid", ["lanes/stretch-causes.tsx"]),
         "followed_state": ("waker_stack_id", ["lanes/stretch.tsx"]),

@@ -268,7 +268,7 @@ def test_histograms_add_up(page: Page, site: Site, client: httpx.Client, look: C
                 if 100 * sum(row["n"] for row in rows_of if row["high"] <= high) >= percent * total)
             for percent in (50, 99, 100)
         )  # fmt: skip
-        said = page.see(f"document.querySelectorAll('.histogram > p:last-child')[{number}].innerText")
+        said = page.see(f"document.querySelectorAll('.histogram .fresh-figures > p:last-child')[{number}].innerText")
         ends = f"half below {spelled(half)}, 99 of 100 below {spelled(most)}, all below {spelled(whole)}"
         assert said == f"{total:,} {noun}; {ends}"
         bars = page.see(f"[...document.querySelectorAll('.bars')[{number}].children].map((bar) => bar.title)")

@@ -30,6 +30,9 @@ issues 22133 and 24781 are others of its kind); no view is the slower without it
 THREADS = "PERFCASE_THREADS"
 """The variable that says on how many threads a question may run; all CPUs if it is not set."""
 
+MEMORY_SHORT = "the question needs more memory than it may take"
+"""The message of a question that was too large."""
+
 SELECT_HINT = "one SELECT (or FROM …, WITH …, DESCRIBE …, SHOW …) is allowed"
 
 
@@ -327,7 +330,7 @@ def sql_error(error: duckdb.Error) -> PerfcaseError:
         )
     if isinstance(error, duckdb.OutOfMemoryException):
         remedy = "ask for less, such as --only window=10s..20s, or give it more: --memory 2G"
-        return PerfcaseError("environment", "the question needs more memory than it may take", remedy)
+        return PerfcaseError("environment", MEMORY_SHORT, remedy)
     kind = "environment" if isinstance(error, duckdb.IOException) else "sql"
     made = PerfcaseError(kind, first, " ".join(lines[1:])[:300] or None)
     # The error that is shown may be of a damaged table: its cause tells.

@@ -85,7 +85,17 @@ async function refusal(answer: Response): Promise<ApiError> {
 
 /** The JSON of an answer. */
 export async function get<T>(path: string, query: Query = {}, signal?: AbortSignal, urgency?: Urgency): Promise<T> {
-  return (await ask(path, { query, signal, urgency })).json();
+  return exact(await textOf(await ask(path, { query, signal, urgency })));
+}
+
+/** All of an answer. It may end early after it began well: the server stops a question whenever it must. */
+export async function textOf(answer: Response): Promise<string> {
+  try {
+    return await answer.text();
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ApiError("cut", "the connection broke");
+  }
 }
 
 /** The rows of a table or view. */
@@ -95,7 +105,7 @@ export async function rows<T = Row>(
   signal?: AbortSignal,
   urgency?: Urgency,
 ): Promise<T[]> {
-  return exact(await (await ask(path, { query, signal, urgency })).text());
+  return exact(await textOf(await ask(path, { query, signal, urgency })));
 }
 
 /** How many bytes of the tables' files the server read for an answer: 0 for one that it had kept; null where it does not say. */
@@ -111,7 +121,7 @@ export function exact<T>(text: string): T {
   try {
     return parse(text);
   } catch {
-    throw new ApiError("internal", "the answer ended early", "ask again; the server's log says more");
+    throw new ApiError("cut", "the answer is not whole");
   }
 }
 

@@ -6,6 +6,7 @@ import { type Row, type RowOf, type ViewName, viewPath } from "./rows";
 import type { Schema } from "./types.gen";
 
 export interface Answer<T> {
+  /** While `loading`: those of the question before. */
   data: T | undefined;
   error: ApiError | undefined;
   loading: boolean;
@@ -16,27 +17,28 @@ export interface Answer<T> {
 type Fetch<T> = (path: string, query: Query, signal: AbortSignal, urgency?: Urgency) => Promise<T>;
 
 function useAnswer<T>(fetch: Fetch<T>, path: string | null, query: Query, urgency?: Urgency): Answer<T> {
-  const [state, setState] = useState<Omit<Answer<T>, "again">>({
-    data: undefined,
-    error: undefined,
-    loading: path !== null,
-  });
   const [turn, setTurn] = useState(0);
-  const key = JSON.stringify([path, query]);
+  const key = JSON.stringify([path, query, turn]);
+  const [state, setState] = useState<{ key?: string; data?: T; error?: ApiError }>({});
   useEffect(() => {
     if (path === null) return;
     const abort = new AbortController();
-    // The answer before stays visible until the next is there.
-    setState((before) => ({ ...before, error: undefined, loading: true }));
     fetch(path, query, abort.signal, urgency).then(
-      (data) => setState({ data, error: undefined, loading: false }),
+      (data) => setState({ key, data }),
       (error) => {
-        if (!abort.signal.aborted) setState({ data: undefined, error: shown(error), loading: false });
+        if (!abort.signal.aborted) setState({ key, error: shown(error) });
       },
     );
     return () => abort.abort();
-  }, [key, turn]);
-  return { ...state, again: () => setTurn((before) => before + 1) };
+  }, [key]);
+  // By what was asked, not by an effect: that would come a picture late.
+  const loading = path !== null && state.key !== key;
+  return {
+    data: path === null ? undefined : state.data,
+    error: path === null || loading ? undefined : state.error,
+    loading,
+    again: () => setTurn((before) => before + 1),
+  };
 }
 
 /** The JSON of a route; `null` asks nothing. What is asked before the component goes away is given up. */

@@ -6,6 +6,7 @@ import type { Capture } from "../api/types.gen";
 import { Captures } from "../pages/captures";
 import { CompareWith } from "../parts/compare-with";
 import { Problem, Waiting } from "../parts/problem";
+import { switchZone, zone, ZONES } from "./clock";
 import { FilterBar } from "./filters";
 import { Help, help } from "./keys";
 import { Lazy } from "./lazy";
@@ -17,6 +18,8 @@ import { switchTheme, theme } from "./theme";
 
 export function App() {
   const { state, error } = useStore(session);
+  // Whatever says a time of day says it again in another zone.
+  useStore(zone);
   const route = useRoute();
   if (state === "asking") return <Waiting />;
   if (state === "failed") return <Problem error={error!} again={() => location.reload()} />;
@@ -50,6 +53,7 @@ function Bar({ open }: { open: string }) {
         ))}
       </nav>
       <span class="spring" />
+      <Zone />
       <button type="button" class="plain" title="Dark or light (t)" onClick={switchTheme}>
         {{ auto: "Auto", light: "Light", dark: "Dark" }[chosen]}
       </button>
@@ -62,6 +66,22 @@ function Bar({ open }: { open: string }) {
         </button>
       )}
     </header>
+  );
+}
+
+/** The zone of all times of day, and the choice of it where there is one. */
+function Zone() {
+  const now = useStore(zone);
+  const other = ZONES.find((one) => one !== now);
+  const said = `All times of day are in ${now}`;
+  return other ? (
+    <button type="button" class="plain zone" title={`${said}. Press for ${other}`} onClick={switchZone}>
+      {now}
+    </button>
+  ) : (
+    <span class="quiet zone" title={said}>
+      {now}
+    </span>
   );
 }
 
@@ -96,7 +116,14 @@ function OfCapture({ captureId, page, route }: { captureId: string; page: string
   if (error)
     return (
       <main>
-        <Problem error={error} again={again} />
+        {error.kind === "usage" || error.kind === "not_found" ? (
+          <p class="empty">There is no such capture on this server, or it is of a ticket that is not yours.</p>
+        ) : (
+          <Problem error={error} again={again} />
+        )}
+        <p>
+          <a href={href("captures")}>All captures</a>
+        </p>
       </main>
     );
   if (!capture)

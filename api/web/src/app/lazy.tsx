@@ -2,7 +2,7 @@
 
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { shown, type ApiError } from "../api/fetch";
+import { ApiError, shown } from "../api/fetch";
 import { Problem, Waiting } from "../parts/problem";
 
 export type Load<P> = () => Promise<{ default: ComponentType<P> }>;
@@ -20,9 +20,9 @@ export function Lazy<P extends object>({ load, props }: { load: Load<P>; props: 
         loaded.set(load as unknown as Load<never>, found.default as ComponentType<never>);
         setTurn((turn) => turn + 1);
       },
-      (failure) => setError(shown(failure)),
+      (failure) => setError(new ApiError("page", shown(failure).message)),
     );
   }, [load]);
   if (Component) return <Component {...props} />;
-  return error ? <Problem error={error} /> : <Waiting />;
+  return error ? <Problem error={error} again={() => location.reload()} /> : <Waiting />;
 }

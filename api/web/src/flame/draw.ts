@@ -1,6 +1,6 @@
 /** Draws a flame graph on a canvas: 100,000 frames in a few tens of ms, at the screen's own resolution. */
 
-import { figure, duration, size } from "../parts/units";
+import { count, duration, figure, size } from "../parts/units";
 import { type FlameTree, hash } from "./tree";
 
 export const ROW = 18;
@@ -204,5 +204,5 @@ export function at(scene: Scene, port: Port, x: number, y: number): number {
 export function amount(value: number, unit: string): string {
   if (unit === "ns") return duration(value);
   if (unit === "bytes") return size(value);
-  return `${Number.isInteger(value) ? value.toLocaleString("en-US") : figure(value)} ${unit}`;
+  return `${Number.isInteger(value) ? count(value) : figure(value)} ${unit}`;
 }

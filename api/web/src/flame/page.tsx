@@ -5,6 +5,7 @@ import { useGet } from "../api/hooks";
 import type { Capture, Page } from "../api/types.gen";
 import type { CaptureProps } from "../app/pages";
 import { filterParams, filtersOf, type Params, sharedParams, useRoute } from "../app/route";
+import { Fresh } from "../parts/fresh";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { count, ratio } from "../parts/units";
@@ -78,18 +79,17 @@ export function OnCpu(props: CaptureProps) {
     <>
       <div class="row flame-head">
         <h2>Flame graph</h2>
-        <EventChoice doc={doc} />
+        <EventChoice doc={doc} isOld={loading} />
         {choice}
-        {doc && loading && <span class="quiet">Loading …</span>}
       </div>
-      <Aside doc={doc} />
-      <Shown data={doc} error={error} again={again} state={state} change={change} />
+      <Aside doc={loading ? undefined : doc} />
+      <Shown data={doc} error={error} loading={loading} again={again} state={state} change={change} />
     </>
   );
 }
 
 /** Whose samples are shown. */
-function EventChoice({ doc }: { doc: FlameDoc | undefined }) {
+function EventChoice({ doc, isOld }: { doc: FlameDoc | undefined; isOld: boolean }) {
   const { set } = useRoute();
   if (!doc?.events.length) return null;
   return (
@@ -100,7 +100,8 @@ function EventChoice({ doc }: { doc: FlameDoc | undefined }) {
     >
       {doc.events.map((one) => (
         <option key={one.event} value={one.event}>
-          {safe(one.event)} ({count(one.sample_count)} samples)
+          {safe(one.event)}
+          {isOld ? "" : ` (${count(one.sample_count)} samples)`}
         </option>
       ))}
     </select>
@@ -205,15 +206,14 @@ export function OffCpu(props: CaptureProps) {
           onMode={(to) => set({ wakers: to === "wakers" ? "1" : null, at: null, of: null })}
         />
         {choice}
-        {doc && loading && <span class="quiet">Loading …</span>}
       </div>
-      <Aside doc={doc} />
+      <Aside doc={loading ? undefined : doc} />
       <p class="quiet flame-what">
         {what === "wakers"
           ? "Each sleep by the callchain it began with; beyond the state, from leaf to root, the callchain that ended it."
           : "Where threads left their CPUs, by how long they stayed away; the state is the last frame."}
       </p>
-      <Shown data={doc} error={error} again={again} state={state} change={change} />
+      <Shown data={doc} error={error} loading={loading} again={again} state={state} change={change} />
     </>
   );
 }
@@ -224,7 +224,7 @@ export function DiffFlame(props: { a: string; b?: string | null; aWindow?: strin
   const { set } = useRoute();
   const asked = params.get("counted") ?? "";
   const what: Counted = asked === "off" || asked === "wakers" ? asked : "samples";
-  const { data, error, again } = useGet<FlameDoc>("diff/flamegraph", {
+  const { data, error, loading, again } = useGet<FlameDoc>("diff/flamegraph", {
     format: "json",
     a: props.a,
     b: props.b ?? null,
@@ -243,10 +243,10 @@ export function DiffFlame(props: { a: string; b?: string | null; aWindow?: strin
           now={what}
           onMode={(to) => set({ counted: to === "samples" ? null : to, event: null, at: null, of: null })}
         />
-        <EventChoice doc={data} />
+        <EventChoice doc={data} isOld={loading} />
       </div>
-      <Aside doc={data} />
-      <Shown data={named} error={error} again={again} state={state} change={change} />
+      <Aside doc={loading ? undefined : data} />
+      <Shown data={named} error={error} loading={loading} again={again} state={state} change={change} />
     </>
   );
 }
@@ -254,17 +254,23 @@ export function DiffFlame(props: { a: string; b?: string | null; aWindow?: strin
 function Shown({
   data,
   error,
+  loading,
   again,
   state,
   change,
 }: {
   data: FlameDoc | undefined;
   error: ReturnType<typeof useGet>["error"];
+  loading: boolean;
   again: () => void;
   state: FlameState;
   change: (to: Partial<FlameState>) => void;
 }) {
   if (error) return <Problem error={error} again={again} />;
   if (!data) return <Waiting />;
-  return <FlameGraph doc={data} state={state} onState={change} />;
+  return (
+    <Fresh isOld={loading}>
+      <FlameGraph doc={data} state={state} onState={change} />
+    </Fresh>
+  );
 }

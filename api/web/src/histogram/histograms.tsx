@@ -7,6 +7,7 @@ import type { CaptureProps } from "../app/pages";
 import { filterParams, useRoute } from "../app/route";
 import { written } from "../parts/cell";
 import { type Drawn, places } from "../parts/charts";
+import { Fresh } from "../parts/fresh";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { count, ratio, sentence } from "../parts/units";
@@ -30,7 +31,7 @@ export default function Histograms(props: CaptureProps) {
 function Shown({ drawn, captureId, filters }: CaptureProps & { drawn: Drawn<Histogram> }) {
   const { view, plot, chart } = drawn;
   const { params, set } = useRoute();
-  const { data, error, again } = useRows(`captures/${captureId}/views/${view.name}`, {
+  const { data, error, loading, again } = useRows(`captures/${captureId}/views/${view.name}`, {
     by: chart.keys.join(",") || "-",
     where: chart.where,
     limit: 50_000,
@@ -47,9 +48,10 @@ function Shown({ drawn, captureId, filters }: CaptureProps & { drawn: Drawn<Hist
       <p class="quiet">{sentence(view.description)}</p>
       {error && <Problem error={error} again={again} />}
       {!data && !error && <Waiting />}
-      {data && !all && <p class="empty">None in this part of the capture.</p>}
+      {data && !all && !loading && <p class="empty">None in this part of the capture.</p>}
+      {data && !all && loading && <Waiting />}
       {all && (
-        <>
+        <Fresh isOld={loading}>
           <select
             aria-label={`Group: ${chart.title}`}
             value={chosen}
@@ -73,7 +75,7 @@ function Shown({ drawn, captureId, filters }: CaptureProps & { drawn: Drawn<Hist
           ) : (
             <p class="empty">There is no {safe(chosen)} in this part of the capture.</p>
           )}
-        </>
+        </Fresh>
       )}
     </section>
   );

@@ -1,7 +1,9 @@
 /** Draws lanes: long intervals as they were, what is shorter than a pixel by the state that took most of it. */
 
 import type { NumbersOf, RowOf } from "../api/rows";
+import { hatch } from "../parts/hatch";
 import { safe } from "../parts/safe";
+import { type Spent, stateOf, STATES, stateWord } from "../parts/states";
 import { duration, figure, plural } from "../parts/units";
 import { type CauseRow, causesOf, kindOf, saidOfCause } from "./causes";
 
@@ -9,8 +11,6 @@ export const ROW = 17;
 /** The height of the track of causes, below that of the states. */
 const STRIP = 9;
 const FONT = "11.5px system-ui, sans-serif";
-
-type Spent = NumbersOf<"thread_lane", "running_ns" | "runnable_ns" | "disk_sleep_ns" | "sleeping_ns" | "other_ns">;
 
 /** A row of a lane. */
 export interface LaneRow extends Spent, NumbersOf<"thread_lane", "ts_ns" | "duration_ns" | "interval_count"> {
@@ -40,23 +40,6 @@ export type Picked = {
   /** The moment that was clicked, in ns. */
   at: number;
 } & ({ shows: "states"; row: LaneRow } | { shows: "causes"; row: CauseRow });
-
-export const GROUPS: { text: string; colour: string; column: keyof Spent; states: string[] }[] = [
-  { text: "running", colour: "--state-running", column: "running_ns", states: ["running"] },
-  {
-    text: "waits for a CPU",
-    colour: "--state-runnable",
-    column: "runnable_ns",
-    states: ["runnable", "runnable_preempted"],
-  },
-  { text: "uninterruptible", colour: "--state-io", column: "disk_sleep_ns", states: ["disk_sleep"] },
-  { text: "sleeping", colour: "--state-sleep", column: "sleeping_ns", states: ["sleeping", "idle_sleep"] },
-  { text: "other", colour: "--state-other", column: "other_ns", states: [] },
-];
-
-export function groupOf(state: string): (typeof GROUPS)[number] {
-  return GROUPS.find(({ states }) => states.includes(state)) ?? GROUPS.at(-1)!;
-}
 
 /** The rows of each thread, the threads in the order given. */
 export function lanesOf(
@@ -108,11 +91,13 @@ export function heightOf(tracks: readonly Track[]): number {
 export interface Picture {
   from: number;
   to: number;
+  /** Stretches, in ns, of which no states were recorded. */
+  gaps: readonly (readonly [number, number])[];
   /** Pixels of the threads' names. */
   names: number;
   width: number;
   colours: Map<string, string>;
-  /** Ink, fainter ink, lines, the ground of a lane, what is chosen. */
+  /** Ink, fainter ink, lines, the ground of a lane, what is chosen, where nothing was recorded. */
   paint: string[];
   at: number;
   picked: Picked | null;
@@ -121,7 +106,7 @@ export interface Picture {
 
 export function draw(context: CanvasRenderingContext2D, tracks: readonly Track[], picture: Picture): void {
   const { from, to, names, width, paint } = picture;
-  const [ink, faint, line, ground, accent] = paint as [string, string, string, string, string];
+  const [ink, faint, line, ground, accent, none] = paint as [string, string, string, string, string, string];
   const room = Math.max(width - names, 1);
   const height = heightOf(tracks);
   const x = (ns: number) => names + ((ns - from) / (to - from)) * room;
@@ -133,12 +118,17 @@ export function draw(context: CanvasRenderingContext2D, tracks: readonly Track[]
   context.font = FONT;
   context.textBaseline = "middle";
   axis(context, from, to, x, faint, line, height);
-  tracks.forEach((track, number) => {
+  const at = tracks[picture.at];
+  if (at) {
+    context.fillStyle = ground;
+    context.fillRect(0, at.top, width, at.height);
+  }
+  for (const [begin, end] of picture.gaps) {
+    const [left, right] = [Math.max(x(begin), names), Math.min(x(end), width)];
+    hatch(context, [left, ROW, right - left, height - ROW], none);
+  }
+  for (const track of tracks) {
     const { lane, top, shows } = track;
-    if (number === picture.at) {
-      context.fillStyle = ground;
-      context.fillRect(0, top, width, track.height);
-    }
     if (shows === "states") {
       context.fillStyle = ink;
       context.save();
@@ -165,7 +155,7 @@ export function draw(context: CanvasRenderingContext2D, tracks: readonly Track[]
       if (shows === "states") context.strokeRect(left, top + 1, wide, ROW - 2);
       else context.strokeRect(left, top - 1, wide, STRIP - 1);
     }
-  });
+  }
   if (picture.drag) {
     const [begin, end] = picture.drag.map(x) as [number, number];
     context.globalAlpha = 0.2;
@@ -183,7 +173,7 @@ function state(
   colours: Picture["colours"],
 ): void {
   if (row.interval_count === 1) {
-    const { colour } = groupOf(row.state);
+    const { colour } = stateOf(row.state);
     const isThin = colour === "--state-sleep";
     context.fillStyle = colours.get(colour)!;
     context.fillRect(left, top + (isThin ? ROW / 2 - 1 : 2), wide, isThin ? 2 : ROW - 4);
@@ -191,8 +181,8 @@ function state(
   }
   // Several in a pixel: their shares stand on each other.
   let y = top + ROW - 2;
-  const all = GROUPS.reduce((sum, { column }) => sum + row[column], 0) || 1;
-  for (const { colour, column } of GROUPS) {
+  const all = STATES.reduce((sum, { column }) => sum + row[column], 0) || 1;
+  for (const { colour, column } of STATES) {
     const high = ((ROW - 4) * row[column]) / all;
     context.fillStyle = colours.get(colour)!;
     context.fillRect(left, y - high, wide, high);
@@ -276,6 +266,6 @@ export function said(picked: Picked): string {
   if (picked.shows === "causes") return saidOfCause(picked.row);
   const { row } = picked;
   return row.interval_count === 1
-    ? `${row.state}, ${duration(row.duration_ns)}`
-    : `${row.state} and more, ${plural(row.interval_count, "interval")} in ${duration(row.duration_ns)}`;
+    ? `${stateWord(row.state)}, ${duration(row.duration_ns)}`
+    : `${stateWord(row.state)} and more, ${plural(row.interval_count, "interval")} in ${duration(row.duration_ns)}`;
 }

@@ -7,23 +7,15 @@ import type { CaptureProps } from "../app/pages";
 import { filterParams, useRoute } from "../app/route";
 import { useStore } from "../app/store";
 import { colour, theme } from "../app/theme";
-import { Problem } from "../parts/problem";
+import { Fresh } from "../parts/fresh";
+import { gapsOf } from "../parts/hatch";
+import { Problem, Waiting } from "../parts/problem";
 import { sqlOf } from "../parts/sql";
+import { STATES } from "../parts/states";
 import { duration } from "../parts/units";
 import { seconds, windowText } from "../timeline/window";
 import { KINDS } from "./causes";
-import {
-  draw,
-  GROUPS,
-  heightOf,
-  type Lane,
-  lanesOf,
-  type Picked,
-  pickedAt,
-  pickedBeside,
-  said,
-  tracksOf,
-} from "./draw";
+import { draw, heightOf, type Lane, lanesOf, type Picked, pickedAt, pickedBeside, said, tracksOf } from "./draw";
 import { Stretch } from "./stretch";
 import "./lanes.css";
 
@@ -70,6 +62,14 @@ export default function Lanes({ captureId, capture, filters, onFilters }: Captur
     limit: ROWS_MAX,
     ...scope,
   });
+  const span = useView(captureId, "recorded_span", {
+    where: sqlOf("recorded_span")`${"table_name"} = ${["thread_state"]}`,
+  });
+  const isLoading = [threads, rows, causes, span].some(({ loading }) => loading);
+  const gaps = gapsOf(
+    (span.data ?? []).map(({ start_ts_ns, end_ts_ns }) => [Number(start_ts_ns), Number(end_ts_ns)]),
+    span.data ? length : 0,
+  );
   const isKnown = rows.data !== undefined && causes.data !== undefined;
   const lanes = useMemo(
     () => (rows.data && causes.data ? lanesOf(known, rows.data, causes.data) : []),
@@ -78,7 +78,7 @@ export default function Lanes({ captureId, capture, filters, onFilters }: Captur
   const [picked, setPicked] = useState<Picked | null>(null);
   const zoom = (part: [number, number] | null) =>
     set({ zoom: part && (part[0] > 0 || part[1] < length) ? windowText([part[0] / 1e9, part[1] / 1e9]) : null }, true);
-  const failed = [threads, rows, causes].find(({ error }) => error);
+  const failed = [threads, rows, causes, span].find(({ error }) => error);
   if (failed?.error) return <Problem error={failed.error} again={failed.again} />;
   const isZoomed = params.has("zoom");
   return (
@@ -87,7 +87,7 @@ export default function Lanes({ captureId, capture, filters, onFilters }: Captur
         <h2>Threads over time</h2>
         <span class="quiet">
           {duration(from)} to {duration(to)}: {duration(to - from)}
-          {(rows.loading || causes.loading) && isKnown ? " – loading" : ""}
+          {gaps.some(([begin, end]) => begin < to && end > from) && "; hatched: no states were recorded"}
         </span>
         <span class="spring" />
         <button type="button" disabled={!isZoomed} onClick={() => zoom(null)}>
@@ -103,16 +103,25 @@ export default function Lanes({ captureId, capture, filters, onFilters }: Captur
         </button>
       </div>
       <Legend hasCauses={Boolean(causes.data?.length)} />
-      {!threads.data || (known.length > 0 && !isKnown) ? (
-        <p class="waiting" role="status">
-          Loading …
-        </p>
+      {!threads.data || (known.length > 0 && !isKnown) || (known.length === 0 && isLoading) ? (
+        <Waiting />
       ) : known.length === 0 ? (
         <p class="empty">
           No thread's states are known in this part of the capture: no context switches were recorded here.
         </p>
       ) : (
-        <Chart lanes={lanes} from={from} to={to} end={length} onZoom={zoom} picked={picked} onPick={setPicked} />
+        <Fresh isOld={isLoading}>
+          <Chart
+            lanes={lanes}
+            from={from}
+            to={to}
+            gaps={gaps}
+            end={length}
+            onZoom={zoom}
+            picked={picked}
+            onPick={setPicked}
+          />
+        </Fresh>
       )}
       {threads.data && threads.data.length > limit && (
         <p class="row">
@@ -132,10 +141,10 @@ export default function Lanes({ captureId, capture, filters, onFilters }: Captur
 function Legend({ hasCauses }: { hasCauses: boolean }) {
   return (
     <p class="lanes-legend">
-      {GROUPS.map(({ text, colour }) => (
-        <span key={text}>
+      {STATES.map(({ word, means, colour }) => (
+        <span key={word} title={means}>
           <i style={{ background: `var(${colour})` }} />
-          {text}
+          {word}
         </span>
       ))}
       {hasCauses && (
@@ -159,6 +168,7 @@ function Chart({
   lanes,
   from,
   to,
+  gaps,
   end,
   onZoom,
   picked,
@@ -167,6 +177,7 @@ function Chart({
   lanes: Lane[];
   from: number;
   to: number;
+  gaps: [number, number][];
   end: number;
   onZoom: (part: [number, number] | null) => void;
   picked: Picked | null;
@@ -184,10 +195,10 @@ function Chart({
   const names = width < 500 ? 96 : NAMES;
   const room = Math.max(width - names, 1);
   const colours = useMemo(
-    () => new Map([...GROUPS, ...KINDS].map(({ colour: name }) => [name, colour(name)])),
+    () => new Map([...STATES, ...KINDS].map(({ colour: name }) => [name, colour(name)])),
     [isDark],
   );
-  const paint = useMemo(() => ["--ink", "--ink-3", "--line", "--sunk", "--accent"].map(colour), [isDark]);
+  const paint = useMemo(() => ["--ink", "--ink-3", "--line", "--sunk", "--accent", "--hatch"].map(colour), [isDark]);
   useLayoutEffect(() => {
     const element = box.current!;
     const measure = () => setWidth(element.clientWidth);
@@ -204,7 +215,7 @@ function Chart({
     element.height = Math.round(height * density);
     const context = element.getContext("2d")!;
     context.setTransform(density, 0, 0, density, 0, 0);
-    draw(context, tracks, { from, to, names, width, colours, paint, at, picked, drag });
+    draw(context, tracks, { from, to, gaps, names, width, colours, paint, at, picked, drag });
     element.dataset.painted = "1";
   });
   const time = (event: MouseEvent) => {

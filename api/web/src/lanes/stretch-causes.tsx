@@ -1,7 +1,7 @@
 /** What the waits in a stretch were due to: each cause, with its thread and who ended the wait as links to their lanes. */
 
 import { useEffect, useState } from "preact/hooks";
-import { ask, type ApiError, exact, shown } from "../api/fetch";
+import { type ApiError, ask, exact, shown, textOf } from "../api/fetch";
 import type { RowOf, Whole } from "../api/rows";
 import { href } from "../app/route";
 import { Problem } from "../parts/problem";
@@ -55,18 +55,19 @@ interface CausesProps {
 
 export function StretchCauses({ captureId, picked, zoom }: CausesProps) {
   const [told, setTold] = useState<{ of: Picked; causes: Cause[]; error: ApiError | null } | null>(null);
+  const [turn, setTurn] = useState(0);
   useEffect(() => {
     const abort = new AbortController();
     const give = (causes: Cause[], error: ApiError | null) => {
       if (!abort.signal.aborted) setTold({ of: picked, causes, error });
     };
     ask("sql", { method: "POST", json: { capture_id: captureId, sql: question(picked) }, signal: abort.signal })
-      .then(async (answer) => give(exact<Cause[]>(await answer.text()), null))
+      .then(async (answer) => give(exact<Cause[]>(await textOf(answer)), null))
       .catch((error) => give([], shown(error)));
     return () => abort.abort();
-  }, [picked]);
+  }, [picked, turn]);
   if (told?.of !== picked) return null;
-  if (told.error) return <Problem error={told.error} />;
+  if (told.error) return <Problem error={told.error} again={() => setTurn(turn + 1)} />;
   const [first] = told.causes;
   if (!first) return null;
   const rest = Number(first.all_count) - told.causes.reduce((sum, { part_count }) => sum + Number(part_count), 0);

@@ -1,14 +1,15 @@
 /** What is known of a stretch of a thread's lane: which states, how long, where it waited, who woke it and from where. */
 
 import { useEffect, useState } from "preact/hooks";
-import { ask, exact, shown, type ApiError } from "../api/fetch";
+import { type ApiError, ask, exact, shown, textOf } from "../api/fetch";
 import type { RowOf } from "../api/rows";
 import { instant } from "../parts/cell";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { sqlOf } from "../parts/sql";
+import { STATES, stateWord } from "../parts/states";
 import { count, duration } from "../parts/units";
-import { GROUPS, type Picked, said } from "./draw";
+import { type Picked, said } from "./draw";
 import { StretchCauses } from "./stretch-causes";
 
 type State = RowOf<"followed_state">;
@@ -53,16 +54,17 @@ interface StretchProps {
 
 export function Stretch({ captureId, picked, zoom, onClose }: StretchProps) {
   const [told, setTold] = useState<{ of: Picked; interval: Interval | null; error: ApiError | null } | null>(null);
+  const [turn, setTurn] = useState(0);
   useEffect(() => {
     const abort = new AbortController();
     const give = (interval: Interval | null, error: ApiError | null) => {
       if (!abort.signal.aborted) setTold({ of: picked, interval, error });
     };
     ask("sql", { method: "POST", json: { capture_id: captureId, sql: question(picked) }, signal: abort.signal })
-      .then(async (answer) => give(exact<Interval[]>(await answer.text())[0] ?? null, null))
+      .then(async (answer) => give(exact<Interval[]>(await textOf(answer))[0] ?? null, null))
       .catch((error) => give(null, shown(error)));
     return () => abort.abort();
-  }, [picked]);
+  }, [picked, turn]);
   const { lane } = picked;
   const now = told?.of === picked ? told : null;
   const several = picked.shows === "states" && picked.row.interval_count > 1 ? picked.row : null;
@@ -81,17 +83,17 @@ export function Stretch({ captureId, picked, zoom, onClose }: StretchProps) {
       </div>
       {several && (
         <p class="row">
-          {GROUPS.filter(({ column }) => several[column] > 0).map(({ text, column, colour }) => (
-            <span key={text} class="lanes-legend">
+          {STATES.filter(({ column }) => several[column] > 0).map(({ word, column, colour }) => (
+            <span key={word} class="lanes-legend">
               <i style={{ background: `var(${colour})` }} />
-              {text} {duration(several[column])}
+              {word} {duration(several[column])}
             </span>
           ))}
         </p>
       )}
       <StretchCauses captureId={captureId} picked={picked} zoom={zoom} />
       {now?.error ? (
-        <Problem error={now.error} />
+        <Problem error={now.error} again={() => setTurn(turn + 1)} />
       ) : now ? (
         now.interval && <IntervalFacts interval={now.interval} />
       ) : (
@@ -103,11 +105,11 @@ export function Stretch({ captureId, picked, zoom, onClose }: StretchProps) {
 
 function IntervalFacts({ interval }: { interval: Interval }) {
   const facts: [string, string | null][] = [
-    ["State", (interval.state ?? "?") + (interval.is_ambiguous ? ", but switches were lost here" : "")],
+    ["State", stateWord(interval.state) + (interval.is_ambiguous ? ", but switches were lost here" : "")],
     ["From", instant(Number(interval.ts_ns))],
     ["For", duration(interval.duration_ns) + (interval.is_open ? ", cut by the recording's edge" : "")],
     ["CPU", interval.cpu === null ? null : String(interval.cpu)],
-    ["Left it", interval.next_state],
+    ["Left it", interval.next_state === null ? null : stateWord(interval.next_state)],
     ["Then waited for a CPU", interval.run_queue_ns === null ? null : duration(interval.run_queue_ns)],
     [
       "Woken by",

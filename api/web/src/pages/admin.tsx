@@ -4,10 +4,11 @@ import { useEffect, useState } from "preact/hooks";
 import { type ApiError, ask, shown } from "../api/fetch";
 import { useGet } from "../api/hooks";
 import type { CreatedToken, Entry, Token } from "../api/types.gen";
+import { moment } from "../app/clock";
 import { Confirm, Dialog } from "../parts/dialog";
+import { Fresh } from "../parts/fresh";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
-import { moment } from "../parts/units";
 
 const DAY_NS = 86_400e9;
 const TERMS: [string, number | null][] = [
@@ -48,7 +49,8 @@ function Tokens({ onChange }: { onChange: () => void }) {
   return (
     <section>
       <h2>Tokens</h2>
-      {(error ?? failure) && <Problem error={(error ?? failure)!} />}
+      {error && <Problem error={error} again={again} />}
+      {failure && <Problem error={failure} />}
       {!data && !error && <Waiting />}
       <NewToken
         onCreated={(token) => {
@@ -158,35 +160,37 @@ const AUDIT_ROWS = 100;
 
 function Audit() {
   const [offset, setOffset] = useState(0);
-  const { data, error } = useGet<Entry[]>("audit", { limit: AUDIT_ROWS, offset: offset || null });
+  const { data, error, loading, again } = useGet<Entry[]>("audit", { limit: AUDIT_ROWS, offset: offset || null });
   return (
     <section>
       <h2>Who did what</h2>
-      {error && <Problem error={error} />}
-      <table class="list">
-        <thead>
-          <tr>
-            <th>When</th>
-            <th>Who</th>
-            <th>From</th>
-            <th>What</th>
-            <th>Of</th>
-            <th class="number">Answer</th>
-          </tr>
-        </thead>
-        <tbody>
-          {data?.map((entry, at) => (
-            <tr key={at}>
-              <td class="list-time">{moment(entry.at_ns)}</td>
-              <td>{safe(entry.who)}</td>
-              <td>{safe(entry.address)}</td>
-              <td class="mono">{safe(entry.action)}</td>
-              <td class="mono">{safe(entry.subject.slice(0, 16))}</td>
-              <td class="number">{entry.status}</td>
+      {error && <Problem error={error} again={again} />}
+      <Fresh isOld={loading && data !== undefined}>
+        <table class="list">
+          <thead>
+            <tr>
+              <th>When</th>
+              <th>Who</th>
+              <th>From</th>
+              <th>What</th>
+              <th>Of</th>
+              <th class="number">Answer</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {data?.map((entry, at) => (
+              <tr key={at}>
+                <td class="list-time">{moment(entry.at_ns)}</td>
+                <td>{safe(entry.who)}</td>
+                <td>{safe(entry.address)}</td>
+                <td class="mono">{safe(entry.action)}</td>
+                <td class="mono">{safe(entry.subject.slice(0, 16))}</td>
+                <td class="number">{entry.status}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Fresh>
       <div class="table-foot">
         {offset > 0 && (
           <button type="button" onClick={() => setOffset(Math.max(0, offset - AUDIT_ROWS))}>

@@ -5,14 +5,16 @@ import { useGet } from "../api/hooks";
 import type { Capture, Page } from "../api/types.gen";
 import { followImport, arrived } from "../app/uploads";
 import { go, href, useRoute } from "../app/route";
+import { dayStart, moment, zone } from "../app/clock";
 import { may } from "../app/session";
 import { useStore } from "../app/store";
 import { CaptureCard } from "../parts/capture-card";
 import { Dialog } from "../parts/dialog";
+import { Fresh } from "../parts/fresh";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { UploadButton, Uploads } from "../parts/upload";
-import { count, duration, moment, plural, size } from "../parts/units";
+import { count, duration, plural, size } from "../parts/units";
 
 const PAGE_ROWS = 100;
 const TYPED_MS = 250;
@@ -110,63 +112,63 @@ export function Captures() {
               : "No captures yet."}
         </p>
       )}
-      {data && data.captures.length > 0 && (
-        <table class={loading ? "list dim" : "list"}>
-          <thead>
-            <tr>
-              <th class="list-box">
-                <span class="visually-hidden">Compare</span>
-              </th>
-              {HEADS.map(([name, title, kind]) => (
-                <th
-                  key={name}
-                  class={kind ?? ""}
-                  aria-sort={sort.endsWith(name) ? (sort.startsWith("-") ? "descending" : "ascending") : "none"}
-                >
-                  <button
-                    type="button"
-                    onClick={() => set({ sort: sort === `-${name}` ? name : `-${name}`, offset: null })}
-                  >
-                    {title}
-                    {sort.endsWith(name) && <span class="sort">{sort.startsWith("-") ? "▾" : "▴"}</span>}
-                  </button>
-                </th>
-              ))}
-              <th />
-            </tr>
-          </thead>
-          <tbody>
-            {data.captures.map((capture) => (
-              <Line
-                key={capture.capture_id}
-                capture={capture}
-                isChosen={chosen.includes(capture.capture_id)}
-                onChoose={() => choose(capture.capture_id)}
-                onDetails={() => setOpen(capture)}
-                onImported={again}
-              />
-            ))}
-          </tbody>
-        </table>
-      )}
       {data && data.total > 0 && (
-        <div class="table-foot">
-          <span>
-            {data.total > PAGE_ROWS
-              ? `${count(offset + 1)} to ${count(offset + data.captures.length)} of ${plural(data.total, "capture")}`
-              : plural(data.total, "capture")}
-          </span>
-          {offset > 0 && (
-            <button type="button" onClick={() => set({ offset: Math.max(0, offset - PAGE_ROWS) || null })}>
-              Before
-            </button>
-          )}
-          {offset + data.captures.length < data.total && (
-            <button type="button" onClick={() => set({ offset: offset + PAGE_ROWS })}>
-              Next
-            </button>
-          )}
-        </div>
+        <Fresh isOld={loading}>
+          <table class="list">
+            <thead>
+              <tr>
+                <th class="list-box">
+                  <span class="visually-hidden">Compare</span>
+                </th>
+                {HEADS.map(([name, title, kind]) => (
+                  <th
+                    key={name}
+                    class={kind ?? ""}
+                    aria-sort={sort.endsWith(name) ? (sort.startsWith("-") ? "descending" : "ascending") : "none"}
+                  >
+                    <button
+                      type="button"
+                      onClick={() => set({ sort: sort === `-${name}` ? name : `-${name}`, offset: null })}
+                    >
+                      {title}
+                      {sort.endsWith(name) && <span class="sort">{sort.startsWith("-") ? "▾" : "▴"}</span>}
+                    </button>
+                  </th>
+                ))}
+                <th />
+              </tr>
+            </thead>
+            <tbody>
+              {data.captures.map((capture) => (
+                <Line
+                  key={capture.capture_id}
+                  capture={capture}
+                  isChosen={chosen.includes(capture.capture_id)}
+                  onChoose={() => choose(capture.capture_id)}
+                  onDetails={() => setOpen(capture)}
+                  onImported={again}
+                />
+              ))}
+            </tbody>
+          </table>
+          <div class="table-foot">
+            <span>
+              {data.total > PAGE_ROWS
+                ? `${count(offset + 1)} to ${count(offset + data.captures.length)} of ${plural(data.total, "capture")}`
+                : plural(data.total, "capture")}
+            </span>
+            {offset > 0 && (
+              <button type="button" onClick={() => set({ offset: Math.max(0, offset - PAGE_ROWS) || null })}>
+                Before
+              </button>
+            )}
+            {offset + data.captures.length < data.total && (
+              <button type="button" onClick={() => set({ offset: offset + PAGE_ROWS })}>
+                Next
+              </button>
+            )}
+          </div>
+        </Fresh>
       )}
       {open && (
         <Dialog label={open.name} class="wide" onClose={() => setOpen(undefined)}>
@@ -299,6 +301,7 @@ function Day({ name, label }: { name: string; label: string }) {
       {label}{" "}
       <input
         type="date"
+        title={`A day in ${zone.get()}`}
         value={params.get(name) ?? ""}
         onChange={(event) => set({ [name]: event.currentTarget.value, offset: null }, true)}
       />
@@ -306,10 +309,9 @@ function Day({ name, label }: { name: string; label: string }) {
   );
 }
 
-/** The beginning of a day in the reader's zone, or its end, as the route takes it. */
+/** The beginning of a day in the page's zone, or its end, as the route takes it. */
 function ns(day: string | null, isEnd = false): string | null {
   if (!day) return null;
-  const at = new Date(`${day}T00:00:00`);
-  if (isEnd) at.setDate(at.getDate() + 1);
-  return Number.isNaN(at.getTime()) ? null : `${at.getTime()}000000`;
+  const at = dayStart(day, isEnd ? 1 : 0);
+  return Number.isNaN(at) ? null : `${at}000000`;
 }

@@ -9,6 +9,7 @@ import { FilterBar } from "../app/filters";
 import { filtersOf, FILTERS, href, type Params, sharedParams, useRoute } from "../app/route";
 import { Dialog } from "../parts/dialog";
 import { amount, COLUMNS, difference, SHOWN, tableRow } from "../parts/differences";
+import { Fresh } from "../parts/fresh";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { Table } from "../parts/table";
@@ -72,8 +73,8 @@ export default function DiffPage() {
 function Sides() {
   const { params, set } = useRoute();
   const schema = useSchema();
-  const { data, error } = useGet<Page>("captures", { limit: 1000 });
-  if (error) return <Problem error={error} />;
+  const { data, error, again } = useGet<Page>("captures", { limit: 1000 });
+  if (error) return <Problem error={error} again={again} />;
   const ready = data?.captures.filter(({ state }) => state === "ready") ?? [];
   const side = (name: "a" | "b") => (
     <div class="row side">
@@ -150,55 +151,57 @@ function DiffResult({ query }: { query: DiffQuery }) {
   if (!data) return <Waiting what="Comparing all views; this takes a while the first time" />;
   const rows = data.differences.map(tableRow);
   return (
-    <div class={loading ? "compared dim" : "compared"}>
-      <Comparability diff={data} />
-      {data.in_short.length > 0 && (
-        <section aria-label="In short">
-          <h2>In short</h2>
-          <ul class="moved">
-            {data.in_short.map((one) => (
-              <li key={one}>{safe(one)}</li>
-            ))}
-          </ul>
-        </section>
-      )}
-      <Fired diff={data} />
-      {data.stacks && (
-        <section>
-          <h2>Stacks</h2>
-          <p>{safe(data.stacks.sentence)}</p>
-          <ul class="moved">
-            {[...data.stacks.counters, ...data.stacks.moved].map((one) => (
-              <li key={one}>{safe(one)}</li>
-            ))}
-          </ul>
-        </section>
-      )}
-      <section>
-        <h2>What changed most</h2>
-        {rows.length ? (
-          <Table
-            label="Differences"
-            columns={COLUMNS}
-            rows={rows}
-            cells={SHOWN}
-            widths={{ "#": 6, key: 38, A: 23, B: 23, difference: 15 }}
-            onRow={(row: Row) =>
-              setOpen(data.differences.find((one) => one.rank === row["#"] && one.view === row.view))
-            }
-          />
-        ) : (
-          <p class="empty">No differences.</p>
+    <Fresh isOld={loading}>
+      <div class="compared">
+        <Comparability diff={data} />
+        {data.in_short.length > 0 && (
+          <section aria-label="In short">
+            <h2>In short</h2>
+            <ul class="moved">
+              {data.in_short.map((one) => (
+                <li key={one}>{safe(one)}</li>
+              ))}
+            </ul>
+          </section>
         )}
-        <p class="table-foot">
-          {plural(rows.length, "difference")}
-          {rows.length === LINES && " shown, the first"}
-          {data.noise_count ? `; ${count(data.noise_count)} more within the noise` : ""}
-        </p>
-      </section>
-      <NotCompared diff={data} />
-      {open && <Details one={open} query={query} onClose={() => setOpen(undefined)} />}
-    </div>
+        <Fired diff={data} />
+        {data.stacks && (
+          <section>
+            <h2>Stacks</h2>
+            <p>{safe(data.stacks.sentence)}</p>
+            <ul class="moved">
+              {[...data.stacks.counters, ...data.stacks.moved].map((one) => (
+                <li key={one}>{safe(one)}</li>
+              ))}
+            </ul>
+          </section>
+        )}
+        <section>
+          <h2>What changed most</h2>
+          {rows.length ? (
+            <Table
+              label="Differences"
+              columns={COLUMNS}
+              rows={rows}
+              cells={SHOWN}
+              widths={{ "#": 6, key: 38, A: 23, B: 23, difference: 15 }}
+              onRow={(row: Row) =>
+                setOpen(data.differences.find((one) => one.rank === row["#"] && one.view === row.view))
+              }
+            />
+          ) : (
+            <p class="empty">No differences.</p>
+          )}
+          <p class="table-foot">
+            {plural(rows.length, "difference")}
+            {rows.length === LINES && " shown, the first"}
+            {data.noise_count ? `; ${count(data.noise_count)} more within the noise` : ""}
+          </p>
+        </section>
+        <NotCompared diff={data} />
+        {open && <Details one={open} query={query} onClose={() => setOpen(undefined)} />}
+      </div>
+    </Fresh>
   );
 }
 

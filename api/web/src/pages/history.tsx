@@ -2,10 +2,12 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { useGet, useRows, useSchema } from "../api/hooks";
-import type { Row } from "../api/rows";
+import type { Row, Value } from "../api/rows";
 import type { History as Followed, Page } from "../api/types.gen";
+import { moment } from "../app/clock";
 import { href, useRoute } from "../app/route";
 import { columnsOf } from "../parts/columns";
+import { Fresh } from "../parts/fresh";
 import { Problem, Waiting } from "../parts/problem";
 import { RowDetail } from "../parts/row-detail";
 import { safe } from "../parts/safe";
@@ -18,6 +20,7 @@ const LAST: readonly string[] = ["ticket", "labels", "note"] satisfies Name[];
 /** The column that has the unit of the figure that was asked for. */
 const FIGURE: Name = "value";
 const CAPTURE: Name = "capture";
+const WHEN: Name = "recorded_at";
 const AGGREGATES = ["sum", "level", "mean", "max", "min", "median", "count"];
 
 export default function History() {
@@ -133,24 +136,32 @@ export default function History() {
       {data &&
         !error &&
         (data.length ? (
-          <>
+          <Fresh isOld={loading}>
             <Table
               label="History"
               columns={columns}
               rows={data}
               onRow={setOpen}
-              isDim={loading}
-              cells={{ [CAPTURE]: (row) => <CaptureLink path={String(row[CAPTURE])} names={names} /> }}
+              cells={{
+                [CAPTURE]: (row) => <CaptureLink path={String(row[CAPTURE])} names={names} />,
+                [WHEN]: (row) => recorded(row[WHEN]),
+              }}
               widths={{ [CAPTURE]: 24 }}
             />
             <p class="table-foot">{plural(data.length, "row")}</p>
-          </>
+          </Fresh>
         ) : (
           <p class="empty">No capture.</p>
         ))}
       {open && <RowDetail title="History" columns={columns} row={open} onClose={() => setOpen(undefined)} />}
     </main>
   );
+}
+
+/** The command line has UTC. */
+function recorded(text: Value | undefined): string {
+  const at = typeof text === "string" ? Date.parse(`${text.replace(" ", "T")}Z`) : Number.NaN;
+  return Number.isNaN(at) ? safe(String(text ?? "-")) : moment(at * 1e6);
 }
 
 /** The command line names a capture by its folder, which the server names after the capture. */

@@ -76,7 +76,8 @@ export default function Overview(props: CaptureProps) {
 }
 
 function Machine({ captureId }: { captureId: string }) {
-  const { data } = useView(captureId, "capture", {}, "later");
+  const { data, error, again } = useView(captureId, "capture", {}, "later");
+  if (error) return <Problem error={error} again={again} />;
   const row = data?.[0];
   if (!row) return null;
   const facts: [string, string | null][] = [
@@ -101,14 +102,14 @@ function Machine({ captureId }: { captureId: string }) {
 
 /** What a reader must know before believing a figure. */
 function Quality({ captureId, filters }: Pick<CaptureProps, "captureId" | "filters">) {
-  const { data, error } = useView(captureId, "data_quality", {}, "later");
+  const { data, error, again } = useView(captureId, "data_quality", {}, "later");
   const notices = data?.filter(
     (one) => one.status !== "available" || one.lost_count || one.error_count || one.warning_count,
   );
   return (
     <section class="quality">
       <h2>How far to trust it</h2>
-      {error && <Problem error={error} />}
+      {error && <Problem error={error} again={again} />}
       {notices && !notices.length && <p class="quiet">Every source is complete.</p>}
       <dl>
         {notices?.map((one) => (

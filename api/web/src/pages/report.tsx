@@ -8,8 +8,10 @@ import type { Report } from "../api/types.gen";
 import type { CaptureProps } from "../app/pages";
 import { filterParams, type Filters, href } from "../app/route";
 import { exactly } from "../parts/cell";
+import { Fresh } from "../parts/fresh";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
+import { count } from "../parts/units";
 
 type Block = Report["sections"][number]["blocks"][number];
 type Of<K extends Block["kind"]> = Extract<Block, { kind: K }>;
@@ -24,36 +26,38 @@ export default function ReportPage({ captureId, filters }: CaptureProps) {
   if (error) return <Problem error={error} again={again} />;
   if (!data) return <Waiting what="Writing the report" />;
   return (
-    <div class={loading ? "report dim" : "report"}>
-      <p class="row report-tools">
-        <a class="button" href={address(path, query)} download="report.txt">
-          Text
-        </a>
-        <a class="button" href={address(path, { ...query, format: "json" })} download="report.json">
-          JSON
-        </a>
-        <button type="button" onClick={() => print()}>
-          Print
-        </button>
-      </p>
-      <nav class="report-contents" aria-label="Sections">
-        {data.sections.map(({ name, title }) => (
-          <button key={name} type="button" class="plain" onClick={() => show(name)}>
-            {title}
+    <Fresh isOld={loading}>
+      <div class="report">
+        <p class="row report-tools">
+          <a class="button" href={address(path, query)} download="report.txt">
+            Text
+          </a>
+          <a class="button" href={address(path, { ...query, format: "json" })} download="report.json">
+            JSON
+          </a>
+          <button type="button" onClick={() => print()}>
+            Print
           </button>
-        ))}
-      </nav>
-      {data.sections.map(({ name, title, blocks }) => (
-        <section key={name} aria-labelledby={`report-${name}`}>
-          <h2 id={`report-${name}`} tabIndex={-1}>
-            {title}
-          </h2>
-          {grouped(blocks).map((group, place) => (
-            <Group key={place} group={group} title={title} captureId={captureId} filters={filters} />
+        </p>
+        <nav class="report-contents" aria-label="Sections">
+          {data.sections.map(({ name, title }) => (
+            <button key={name} type="button" class="plain" onClick={() => show(name)}>
+              {title}
+            </button>
           ))}
-        </section>
-      ))}
-    </div>
+        </nav>
+        {data.sections.map(({ name, title, blocks }) => (
+          <section key={name} aria-labelledby={`report-${name}`}>
+            <h2 id={`report-${name}`} tabIndex={-1}>
+              {title}
+            </h2>
+            {grouped(blocks).map((group, place) => (
+              <Group key={place} group={group} title={title} captureId={captureId} filters={filters} />
+            ))}
+          </section>
+        ))}
+      </div>
+    </Fresh>
   );
 }
 
@@ -138,7 +142,7 @@ function Finding({ finding, captureId, filters }: Place & { finding: Of<"finding
             <strong>{safe(subject)}</strong>: {safe(message)}
           </li>
         ))}
-        {more_count > 0 && <li>and {more_count.toLocaleString("en-US")} more</li>}
+        {more_count > 0 && <li>and {count(more_count)} more</li>}
       </ul>
       <p class="report-source">
         <a href={href("sql", { capture: captureId, sql: evidence, ...kept })}>Open the evidence in SQL</a>

@@ -1,13 +1,14 @@
 /** SQL over one capture or over all of a ticket. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type ApiError, ask, bytesRead, exact, shown } from "../api/fetch";
+import { type ApiError, ask, bytesRead, exact, shown, textOf } from "../api/fetch";
 import { useGet, useSchema } from "../api/hooks";
 import type { Row } from "../api/rows";
 import type { Page } from "../api/types.gen";
 import { FilterBar } from "../app/filters";
 import { filtersOf, href, useRoute } from "../app/route";
 import { columnsOf } from "../parts/columns";
+import { Fresh } from "../parts/fresh";
 import { Problem, Waiting } from "../parts/problem";
 import { RowDetail } from "../parts/row-detail";
 import { safe } from "../parts/safe";
@@ -37,13 +38,18 @@ export default function Sql() {
     setOffered({ sql });
   };
   const schema = useSchema();
-  const { data: captures, error: failure } = useGet<Page>("captures", { limit: 1000 });
+  const { data: captures, error: failure, again: askCaptures } = useGet<Page>("captures", { limit: 1000 });
   const ready = captures?.captures.filter(({ state }) => state === "ready") ?? [];
   const ticket = params.get("ticket");
   const capture = params.get("capture") ?? (ticket ? null : (ready[0]?.capture_id ?? null));
   const filters = filtersOf(params);
   const question = { ...(ticket ? { ticket } : { capture_id: capture }), ...given(filters) };
-  const { result, error, isRunning, run, cancel } = useRun(question);
+  const wanted = JSON.stringify([question, asked]);
+  const { outcome, isRunning, cancelled, run, cancel } = useRun(question);
+  const isOld = outcome?.of !== wanted || isRunning;
+  const result = outcome?.result;
+  const error = isOld ? undefined : outcome?.error;
+  const isCancelled = !isRunning && cancelled === wanted;
   const [open, setOpen] = useState<Row>();
   const names = useMemo(() => new Map(ready.map(({ capture_id, name }) => [capture_id, safe(name)])), [captures]);
 
@@ -98,7 +104,7 @@ export default function Sql() {
         <History onChoose={offer} />
       </div>
       <FilterBar />
-      {failure && <Problem error={failure} />}
+      {failure && <Problem error={failure} again={askCaptures} />}
       <Editor given={offered} schema={schema} onChange={setText} onRun={start} />
       <div class="row">
         {isRunning ? (
@@ -120,46 +126,58 @@ export default function Sql() {
           {isRunning
             ? "running …"
             : result &&
+              !isOld &&
               `${result.rows.length < ROWS_MAX ? "" : "first "}${plural(result.rows.length, "row")} in ${duration(result.tookNs)}${reads(result.bytesRead)}`}
         </span>
         <span class="spring" />
-        {result && result.rows.length > 0 && <Downloads question={question} sql={asked} />}
+        {result && !isOld && result.rows.length > 0 && <Downloads question={question} sql={asked} />}
       </div>
-      {error && <Problem error={error} />}
+      {error && <Problem error={error} again={() => run(asked)} />}
+      {isCancelled && (
+        <p class="note" role="status">
+          Cancelled: you stopped this query before it had an answer. Run asks it again
+          {result ? "; the rows below are those of the query before." : "."}
+        </p>
+      )}
       {isRunning && !result && <Waiting what="Running" />}
-      {result &&
-        !error &&
-        (result.rows.length ? (
-          <Table
-            label="Result"
-            columns={columns}
-            rows={result.rows}
-            onRow={setOpen}
-            isDim={isRunning}
-            cells={
-              ticket ? { capture_id: (row) => names.get(String(row.capture_id)) ?? safe(String(row.capture_id)) } : {}
-            }
-            widths={ticket ? { capture_id: 22 } : {}}
-          />
-        ) : (
-          <p class="empty">No rows.</p>
-        ))}
+      {result && (
+        <Fresh isOld={isOld} why={isRunning ? "Running …" : "Rows of the query before"}>
+          {result.rows.length ? (
+            <Table
+              label="Result"
+              columns={columns}
+              rows={result.rows}
+              onRow={setOpen}
+              cells={
+                ticket ? { capture_id: (row) => names.get(String(row.capture_id)) ?? safe(String(row.capture_id)) } : {}
+              }
+              widths={ticket ? { capture_id: 22 } : {}}
+            />
+          ) : (
+            <p class="empty">No rows.</p>
+          )}
+        </Fresh>
+      )}
       {open && <RowDetail title="Row" columns={columns} row={open} onClose={() => setOpen(undefined)} />}
     </main>
   );
 }
 
+/** What was asked last and its outcome; which question, in JSON, was given up. */
 function useRun(question: object) {
-  const [result, setResult] = useState<Result>();
-  const [error, setError] = useState<ApiError>();
+  const [outcome, setOutcome] = useState<{ of: string; result?: Result; error?: ApiError }>();
   const [isRunning, setRunning] = useState(false);
+  const [cancelled, setCancelled] = useState<string>();
+  const asking = useRef<string>(undefined);
   const abort = useRef<AbortController | null>(null);
   useEffect(() => () => abort.current?.abort(), []);
   const run = async (sql: string) => {
     abort.current?.abort();
     const own = (abort.current = new AbortController());
+    const of = JSON.stringify([question, sql]);
+    asking.current = of;
     setRunning(true);
-    setError(undefined);
+    setCancelled(undefined);
     const began = performance.now();
     try {
       const answer = await ask("sql", {
@@ -167,12 +185,12 @@ function useRun(question: object) {
         json: { ...question, sql, limit: ROWS_MAX },
         signal: own.signal,
       });
-      const rows = exact<Row[]>(await answer.text());
-      setResult({ rows, tookNs: (performance.now() - began) * 1e6, bytesRead: bytesRead(answer) });
+      const rows = exact<Row[]>(await textOf(answer));
+      const result = { rows, tookNs: (performance.now() - began) * 1e6, bytesRead: bytesRead(answer) };
+      setOutcome({ of, result });
     } catch (failure) {
       if (own.signal.aborted) return;
-      setResult(undefined);
-      setError(shown(failure));
+      setOutcome({ of, error: shown(failure) });
     } finally {
       if (abort.current === own) setRunning(false);
     }
@@ -181,8 +199,9 @@ function useRun(question: object) {
   const cancel = () => {
     abort.current?.abort();
     setRunning(false);
+    setCancelled(asking.current);
   };
-  return { result, error, isRunning, run, cancel };
+  return { outcome, isRunning, cancelled, run, cancel };
 }
 
 function Downloads({ question, sql }: { question: object; sql: string }) {

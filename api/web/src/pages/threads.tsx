@@ -8,18 +8,21 @@ import { filterParams, go, useRoute } from "../app/route";
 import { useStore } from "../app/store";
 import { Waiting } from "../parts/problem";
 import { sortOf, sortText } from "../parts/sql";
+import { stateOf } from "../parts/states";
 import { duration, ratio } from "../parts/units";
 import { ViewTable } from "../parts/view-table";
 import { ThreadLinks } from "../parts/thread-links";
 import { useState } from "preact/hooks";
 
 type Thread = RowOf<"thread_time">;
-const STATES = [
-  { name: "on_cpu", words: "running", ns: "on_cpu_ns", share: "on_cpu_ratio" },
-  { name: "run_queue", words: "waiting for a CPU", ns: "run_queue_ns", share: "run_queue_ratio" },
-  { name: "disk_sleep", words: "waiting for the disk", ns: "disk_sleep_ns", share: "disk_sleep_ratio" },
-  { name: "sleep", words: "asleep", ns: "sleep_ns", share: "sleep_ratio" },
-] satisfies { name: string; words: string; ns: keyof Thread; share: keyof Thread }[];
+const SPENT = (
+  [
+    ["running", "on_cpu_ns", "on_cpu_ratio"],
+    ["runnable", "run_queue_ns", "run_queue_ratio"],
+    ["disk_sleep", "disk_sleep_ns", "disk_sleep_ratio"],
+    ["sleeping", "sleep_ns", "sleep_ratio"],
+  ] satisfies [string, keyof Thread, keyof Thread][]
+).map(([state, ns, share]) => ({ ...stateOf(state), ns, share }));
 const SHOW = [
   ...columns("thread_time", "comm", "tid", "pid"),
   "states",
@@ -31,7 +34,7 @@ const SORT_OF_STATES: ColumnOf<"thread_time"> = "on_cpu_ratio";
 const STATES_COLUMN = {
   name: "states",
   unit: null,
-  description: "The thread's time by state: running, waiting for a CPU, for the disk, asleep.",
+  description: `The thread's time by state: ${SPENT.map(({ word }) => word).join(", ")}.`,
 };
 
 export default function Threads({ captureId, filters, onFilters }: CaptureProps) {
@@ -44,9 +47,9 @@ export default function Threads({ captureId, filters, onFilters }: CaptureProps)
   return (
     <>
       <p class="legend">
-        {STATES.map(({ name, words }) => (
-          <span key={name}>
-            <i class={`swatch ${name}`} /> {words}
+        {SPENT.map(({ word, means, colour }) => (
+          <span key={word} title={means}>
+            <i class="swatch" style={{ background: `var(${colour})` }} /> {word}
           </span>
         ))}
       </p>
@@ -85,17 +88,17 @@ export default function Threads({ captureId, filters, onFilters }: CaptureProps)
 }
 
 function StateBar({ row }: { row: Thread }) {
-  const parts = STATES.map(({ name, words, ns, share }) => ({
-    name,
-    words,
+  const parts = SPENT.map(({ word, colour, ns, share }) => ({
+    word,
+    colour,
     ns: row[ns] ?? 0,
     share: row[share] ?? 0,
   })).filter(({ share }) => share > 0);
-  const told = parts.map(({ words, ns, share }) => `${words} ${duration(ns)} (${ratio(share)})`).join("\n");
+  const told = parts.map(({ word, ns, share }) => `${word} ${duration(ns)} (${ratio(share)})`).join("\n");
   return (
     <span class="state-bar" role="img" aria-label={told} title={told}>
-      {parts.map(({ name, share }) => (
-        <i key={name} class={name} style={{ flexGrow: share }} />
+      {parts.map(({ word, colour, share }) => (
+        <i key={word} style={{ background: `var(${colour})`, flexGrow: share }} />
       ))}
     </span>
   );

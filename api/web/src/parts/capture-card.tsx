@@ -4,11 +4,12 @@ import { useState } from "preact/hooks";
 import { address, ask, shown, type ApiError } from "../api/fetch";
 import { useGet } from "../api/hooks";
 import type { Capture, Note } from "../api/types.gen";
+import { moment } from "../app/clock";
 import { may } from "../app/session";
 import { Confirm } from "./dialog";
 import { Problem } from "./problem";
 import { safe } from "./safe";
-import { duration, moment, size } from "./units";
+import { duration, size } from "./units";
 
 interface CardProps {
   capture: Capture;
@@ -182,7 +183,7 @@ function Notes({ captureId }: { captureId: string }) {
   return (
     <section class="notes">
       <h3>Notes</h3>
-      {error && <Problem error={error} />}
+      {error && <Problem error={error} again={again} />}
       {data?.map((note) => (
         <article key={note.note_id}>
           <p class="quiet">

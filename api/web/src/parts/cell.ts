@@ -1,7 +1,8 @@
 /** How a value of a column is written: by its unit, as the command line spells it. */
 
-import type { Value } from "../api/rows";
+import type { Value, Whole } from "../api/rows";
 import type { Column } from "../api/types.gen";
+import { moment } from "../app/clock";
 import { safe } from "./safe";
 import { count, duration, figure, ratio, size } from "./units";
 
@@ -13,6 +14,9 @@ const NAME = /(^|_)(id|utid|tid|pid|ppid|tgid|cpu|node|port|fd|line|uid|inode|ye
 export function isInstant(name: string): boolean {
   return INSTANT.test(name);
 }
+
+/** Times of day, in ns since 1970. */
+const DAY = /(^|_)realtime_ns$/;
 
 /** Seconds since the beginning of the recording, to the microsecond. */
 export function instant(ns: number): string {
@@ -28,6 +32,7 @@ export function written(value: Value | undefined, column: Pick<Column, "name" | 
     return safe(JSON.stringify(value, (_, one) => (typeof one === "bigint" ? String(one) : one)));
   const { name, unit } = column;
   const number = Number(value);
+  if (unit === "ns" && DAY.test(name)) return moment(value as Whole, true);
   if (unit === "ns") return isInstant(name) ? instant(number) : duration(number);
   if (unit === "bytes") return size(number);
   if (unit?.startsWith("bytes/")) return `${size(number)}${unit.slice(5)}`;

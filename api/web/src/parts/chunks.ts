@@ -1,7 +1,7 @@
 /** Rows of a view in portions: the next comes when the reader gets there. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type ApiError, ask, bytesRead, exact, type Query, shown } from "../api/fetch";
+import { type ApiError, ask, bytesRead, exact, type Query, shown, textOf } from "../api/fetch";
 import type { Row } from "../api/rows";
 
 const PORTION = 500;
@@ -13,6 +13,8 @@ export interface Chunks {
   /** What the server read of the tables' files, for all portions; null where it does not say. */
   bytesRead: number | null;
   isLoading: boolean;
+  /** The rows are the answer to the question before. */
+  isOld: boolean;
   error: ApiError | undefined;
   more: () => void;
   again: () => void;
@@ -20,13 +22,13 @@ export interface Chunks {
 
 async function fetchPortion(path: string, query: Query, signal: AbortSignal): Promise<[Row[], number | null]> {
   const answer = await ask(path, { query, signal });
-  return [exact<Row[]>(await answer.text()), bytesRead(answer)];
+  return [exact<Row[]>(await textOf(answer)), bytesRead(answer)];
 }
 
 export function useChunks(path: string | null, query: Query): Chunks {
   const key = JSON.stringify([path, query]);
   const [turn, setTurn] = useState(0);
-  const [state, setState] = useState<Omit<Chunks, "more" | "again"> & { key: string }>({
+  const [state, setState] = useState<Omit<Chunks, "isOld" | "more" | "again"> & { key: string }>({
     key: "",
     rows: [],
     isWhole: false,
@@ -68,8 +70,12 @@ export function useChunks(path: string | null, query: Query): Chunks {
       isAsked.current = false;
     };
   }, [key, turn]);
+  const isOld = path !== null && state.key !== key;
   return {
     ...state,
+    error: isOld ? undefined : state.error,
+    isLoading: isOld || state.isLoading,
+    isOld,
     more: () => {
       if (!state.isWhole && !state.isLoading && state.key === key) fetch(state.rows.length);
     },

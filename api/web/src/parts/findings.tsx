@@ -5,6 +5,7 @@ import { type Answer, useRows, useSchema, useView } from "../api/hooks";
 import type { RowOf } from "../api/rows";
 import type { CaptureProps } from "../app/pages";
 import { filterParams, type Filters, href, useRoute } from "../app/route";
+import { Fresh } from "./fresh";
 import { Problem, Waiting } from "./problem";
 import { safe } from "./safe";
 import { sqlOf } from "./sql";
@@ -29,18 +30,25 @@ function goTo(finding: string): void {
 export function Headlines({ answer: { data, loading } }: { answer: Answer<Finding[]> }) {
   if (!data) return loading ? <Waiting what="Judging" /> : null;
   const rules = Map.groupBy(data, ({ finding }) => finding);
-  if (!rules.size) return <p class="findings-none">Nothing is wrong by any of the rules that could be judged.</p>;
+  if (!rules.size)
+    return (
+      <Fresh isOld={loading}>
+        <p class="findings-none">Nothing is wrong by any of the rules that could be judged.</p>
+      </Fresh>
+    );
   return (
-    <ul class={loading ? "headlines dim" : "headlines"} aria-label="What is wrong">
-      {[...rules].map(([finding, [first]]) => (
-        <li key={finding}>
-          <button type="button" onClick={() => goTo(finding ?? "")}>
-            <span class={`badge ${first!.severity}`}>{first!.severity}</span>
-            <strong>{first!.title}</strong>
-          </button>
-        </li>
-      ))}
-    </ul>
+    <Fresh isOld={loading}>
+      <ul class="headlines" aria-label="What is wrong">
+        {[...rules].map(([finding, [first]]) => (
+          <li key={finding}>
+            <button type="button" onClick={() => goTo(finding ?? "")}>
+              <span class={`badge ${first!.severity}`}>{first!.severity}</span>
+              <strong>{first!.title}</strong>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Fresh>
   );
 }
 
@@ -54,17 +62,23 @@ export function Findings({ captureId, filters, answer }: FindingsProps) {
   if (!data) return null;
   const rules = Map.groupBy(data, ({ finding, follows_from }) => `${finding} ${follows_from}`);
   return (
-    <section class={loading ? "findings dim" : "findings"} aria-label="Findings">
-      {[...rules.values()].map((fired) => (
-        <Fired
-          key={`${fired[0]!.finding} ${fired[0]!.follows_from}`}
-          fired={fired}
-          captureId={captureId}
-          filters={filters}
-        />
-      ))}
+    <>
+      {data.length > 0 && (
+        <Fresh isOld={loading}>
+          <section class="findings" aria-label="Findings">
+            {[...rules.values()].map((fired) => (
+              <Fired
+                key={`${fired[0]!.finding} ${fired[0]!.follows_from}`}
+                fired={fired}
+                captureId={captureId}
+                filters={filters}
+              />
+            ))}
+          </section>
+        </Fresh>
+      )}
       <NotJudged captureId={captureId} filters={filters} />
-    </section>
+    </>
   );
 }
 
@@ -165,19 +179,27 @@ function Step({ text, captureId, filters }: { text: string; captureId: string; f
 
 function NotJudged({ captureId, filters }: { captureId: string; filters: Filters }) {
   const where = sqlOf("finding_coverage")`NOT ${"is_judged"}`;
-  const { data } = useView(captureId, "finding_coverage", { ...filterParams(filters), where }, "later");
+  const { data, error, loading, again } = useView(
+    captureId,
+    "finding_coverage",
+    { ...filterParams(filters), where },
+    "later",
+  );
+  if (error) return <Problem error={error} again={again} />;
   if (!data?.length) return null;
   return (
-    <details class="not-judged">
-      <summary>{data.length === 1 ? "One rule" : `${data.length} rules`} could not be judged</summary>
-      <dl>
-        {data.map(({ finding, title, missing, reason, how }) => (
-          <div key={finding}>
-            <dt>{title}</dt>
-            <dd class="quiet">{[missing && `needs ${missing}`, reason, how].filter(Boolean).join("; ")}</dd>
-          </div>
-        ))}
-      </dl>
-    </details>
+    <Fresh isOld={loading}>
+      <details class="not-judged">
+        <summary>{data.length === 1 ? "One rule" : `${data.length} rules`} could not be judged</summary>
+        <dl>
+          {data.map(({ finding, title, missing, reason, how }) => (
+            <div key={finding}>
+              <dt>{title}</dt>
+              <dd class="quiet">{[missing && `needs ${missing}`, reason, how].filter(Boolean).join("; ")}</dd>
+            </div>
+          ))}
+        </dl>
+      </details>
+    </Fresh>
   );
 }

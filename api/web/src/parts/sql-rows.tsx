@@ -1,7 +1,7 @@
 /** The rows of a SELECT over one capture. */
 
 import { useEffect, useState } from "preact/hooks";
-import { type ApiError, ask, exact, shown } from "../api/fetch";
+import { type ApiError, ask, exact, shown, textOf } from "../api/fetch";
 import { useSchema } from "../api/hooks";
 import type { Row } from "../api/rows";
 import { filterParams, type Filters } from "../app/route";
@@ -22,25 +22,26 @@ interface SqlRowsProps {
 
 export function SqlRows({ captureId, sql, filters, label }: SqlRowsProps) {
   const schema = useSchema();
-  const [rows, setRows] = useState<Row[]>();
-  const [error, setError] = useState<ApiError>();
+  const [turn, setTurn] = useState(0);
+  const key = JSON.stringify([captureId, sql, filters, turn]);
+  const [answer, setAnswer] = useState<{ key: string; rows?: Row[]; error?: ApiError }>();
   const [open, setOpen] = useState<Row>();
   useEffect(() => {
     const abort = new AbortController();
-    setError(undefined);
     const json = { sql, capture_id: captureId, limit: ROWS_MAX, ...given(filters) };
     ask("sql", { method: "POST", json, signal: abort.signal })
-      .then((answer) => answer.text())
+      .then(textOf)
       .then(
-        (text) => setRows(exact<Row[]>(text)),
+        (text) => setAnswer({ key, rows: exact<Row[]>(text) }),
         (failure) => {
-          if (!abort.signal.aborted) setError(shown(failure));
+          if (!abort.signal.aborted) setAnswer({ key, error: shown(failure) });
         },
       );
     return () => abort.abort();
-  }, [captureId, sql, JSON.stringify(filters)]);
-  if (error) return <Problem error={error} />;
-  if (!rows) return <Waiting />;
+  }, [key]);
+  if (answer?.key !== key) return <Waiting />;
+  if (answer.error) return <Problem error={answer.error} again={() => setTurn((before) => before + 1)} />;
+  const rows = answer.rows ?? [];
   if (!rows.length) return <p class="empty">No rows.</p>;
   const columns = columnsOf(rows, schema, ["capture_id"]);
   return (

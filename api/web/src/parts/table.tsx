@@ -28,7 +28,6 @@ export interface TableProps {
   cells?: Record<string, (row: Row) => ComponentChild>;
   /** Columns whose width is not by their text, in ch. */
   widths?: Record<string, number>;
-  isDim?: boolean;
 }
 
 export function Table(props: TableProps) {
@@ -87,7 +86,7 @@ export function Table(props: TableProps) {
   const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
   return (
     <div
-      class={`table ${shape.isStretched ? "wide" : ""} ${props.isDim ? "dim" : ""}`}
+      class={`table ${shape.isStretched ? "wide" : ""}`}
       ref={scroll}
       tabIndex={0}
       role="region"

@@ -2,10 +2,35 @@
 
 import type { Whole } from "../api/rows";
 
+/** Digits behind those that are shown: enough to tell a tie from what is near one. */
+const REST = 30;
+const TIE = `5${"0".repeat(REST - 1)}`;
+
+/** `written`: a number with REST digits more than are shown; `up`: as JavaScript rounds it, ties away from 0. Here they go to the even digit. */
+function even(written: string, up: string): string {
+  const shown = written.slice(0, -REST).replace(/\.$/, "");
+  return written.endsWith(TIE) && /[02468]$/.test(shown) ? shown : up;
+}
+
+/** So many digits behind the point, up to 10 ** 21. */
+function fixed(value: number, digits: number): string {
+  return even(value.toFixed(digits + REST), value.toFixed(digits));
+}
+
+function grouped(value: number): string {
+  return fixed(value, 0).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
 /** Three digits, or all those before the point: 0.0123, 12.3, 1,023. */
 export function figure(value: number): string {
-  if (Math.abs(value) >= 999.5) return Math.round(value).toLocaleString("en-US");
-  return String(Number(value.toPrecision(3)));
+  if (Math.abs(value) >= 999.5) return grouped(value);
+  const [exact, power] = value.toExponential(2 + REST).split("e") as [string, string];
+  const [up, upPower] = value.toExponential(2).split("e") as [string, string];
+  const digits = even(exact, up);
+  const rounded = Number(`${digits}e${digits === up ? upPower : power}`);
+  if (rounded === 0 || Math.abs(rounded) >= 1e-4) return String(rounded);
+  const [most, small] = rounded.toExponential().split("e-") as [string, string];
+  return `${most}e-${small.padStart(2, "0")}`;
 }
 
 const DURATIONS: [string, number][] = [
@@ -19,7 +44,7 @@ export function duration(whole: Whole | null | undefined): string {
   if (whole === null || whole === undefined) return "-";
   const ns = Number(whole);
   for (const [unit, scale] of DURATIONS) if (Math.abs(ns) >= scale) return `${figure(ns / scale)} ${unit}`;
-  return `${ns.toFixed(0)} ns`;
+  return `${fixed(ns, 0)} ns`;
 }
 
 /** Bytes, in powers of 1024. */
@@ -27,7 +52,7 @@ export function size(bytes: Whole | null | undefined): string {
   if (bytes === null || bytes === undefined) return "-";
   let value = Number(bytes);
   for (const unit of ["B", "KiB", "MiB", "GiB"]) {
-    if (Math.abs(value) < 1024) return unit === "B" ? `${value.toFixed(0)} B` : `${figure(value)} ${unit}`;
+    if (Math.abs(value) < 1024) return unit === "B" ? `${fixed(value, 0)} B` : `${figure(value)} ${unit}`;
     value /= 1024;
   }
   return `${figure(value)} TiB`;
@@ -35,12 +60,13 @@ export function size(bytes: Whole | null | undefined): string {
 
 /** A number of things. */
 export function count(value: Whole | null | undefined): string {
-  return value === null || value === undefined ? "-" : value.toLocaleString("en-US", { maximumFractionDigits: 0 });
+  if (value === null || value === undefined) return "-";
+  return typeof value === "bigint" ? value.toLocaleString("en-US") : grouped(value);
 }
 
 /** A share. Never without the absolute figure beside it. */
 export function ratio(value: number | null | undefined): string {
-  return value === null || value === undefined ? "-" : `${(100 * value).toFixed(1)} %`;
+  return value === null || value === undefined ? "-" : `${fixed(100 * value, 1)} %`;
 }
 
 /** `1 row`, `2 rows`. */
@@ -51,14 +77,6 @@ export function plural(number: number, noun: string): string {
 /** What the server read for an answer. */
 export function reads(bytes: number | null): string {
   return bytes === null ? "" : bytes ? `; ${size(bytes)} read` : "; kept before, nothing read";
-}
-
-/** A time of day (ns since 1970) in the reader's zone, to the minute. */
-export function moment(ns: Whole | null | undefined): string {
-  if (ns === null || ns === undefined) return "-";
-  const at = new Date(Number(ns) / 1e6);
-  const two = (part: number) => String(part).padStart(2, "0");
-  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}`;
 }
 
 /** With a capital and a full stop. */

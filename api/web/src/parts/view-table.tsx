@@ -9,6 +9,7 @@ import type { Column, TableEntry } from "../api/types.gen";
 import type { CaptureProps } from "../app/pages";
 import { FILTERS, filterParams } from "../app/route";
 import { useChunks } from "./chunks";
+import { Fresh } from "./fresh";
 import { Problem, Waiting } from "./problem";
 import { RowDetail } from "./row-detail";
 import { both, ordering, type Sort, sqlOf } from "./sql";
@@ -42,7 +43,7 @@ export function ViewTable(props: ViewTableProps) {
   const { captureId, filters, view, where, sort, settings = [], show, extra = [] } = props;
   const path = `captures/${captureId}/views/${view.name}`;
   const query = { ...filterParams(filters), where, order: props.isOwnOrder ? null : ordering(sort), set: settings };
-  const { rows, isWhole, bytesRead, isLoading, error, more, again } = useChunks(path, query);
+  const { rows, isWhole, bytesRead, isLoading, isOld, error, more, again } = useChunks(path, query);
   const [open, setOpen] = useState<Row>();
   const known = [...view.columns, ...extra];
   const columns = show
@@ -54,18 +55,19 @@ export function ViewTable(props: ViewTableProps) {
       {error ? (
         <Problem error={error} again={again} />
       ) : rows.length ? (
-        <Table
-          label={view.name}
-          columns={columns}
-          rows={rows}
-          sort={sort}
-          onSort={props.onSort}
-          onEnd={more}
-          onRow={props.onRow ?? setOpen}
-          isDim={isLoading && !rows.length}
-          {...(props.cells && { cells: props.cells })}
-          {...(props.widths && { widths: props.widths })}
-        />
+        <Fresh isOld={isOld}>
+          <Table
+            label={view.name}
+            columns={columns}
+            rows={rows}
+            sort={sort}
+            onSort={props.onSort}
+            onEnd={more}
+            onRow={props.onRow ?? setOpen}
+            {...(props.cells && { cells: props.cells })}
+            {...(props.widths && { widths: props.widths })}
+          />
+        </Fresh>
       ) : isLoading ? (
         <Waiting />
       ) : (
@@ -74,8 +76,12 @@ export function ViewTable(props: ViewTableProps) {
       {rows.length > 0 && (
         <div class="table-foot">
           <span role="status">
-            {isWhole ? plural(rows.length, "row") : `first ${plural(rows.length, "row")}; more as you scroll`}
-            {reads(bytesRead)}
+            {isOld
+              ? ""
+              : isWhole
+                ? plural(rows.length, "row")
+                : `first ${plural(rows.length, "row")}; more as you scroll`}
+            {isOld ? "" : reads(bytesRead)}
           </span>
           <span class="spring" />
           <span>Download</span>

@@ -4,10 +4,12 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { useStore } from "../app/store";
+import { timeOfDay, zone } from "../app/clock";
 import { colour, theme } from "../app/theme";
 import { written } from "../parts/cell";
 import { figure } from "../parts/units";
-import type { Lines } from "./series";
+import { gapsOf, hatch } from "../parts/hatch";
+import { type Lines, pointAt } from "./series";
 
 const COLOURS = ["--accent", "--note", "--good", "--warning", "--critical", "--state-other"];
 const HEIGHT = 84;
@@ -18,12 +20,21 @@ const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power);
 const least = (unit: string | null) => (unit?.startsWith("bytes") ? 1024 : 1);
 const spelled = (unit: string | null, value: number) => written(value, { name: "", unit });
 
+/** The time under the cursor: since the beginning of the recording, and of day. */
+function moment(left: number, self: uPlot, startNs: number | null): string {
+  if (left < 0) return "";
+  const at = self.posToVal(left, "x");
+  return startNs === null ? `${at.toFixed(3)} s` : `${at.toFixed(3)} s, ${timeOfDay(startNs + at * 1e9)} ${zone.get()}`;
+}
+
 export interface PlotProps {
   title: string;
   unit: string | null;
   lines: Lines;
   /** Seconds of the whole recording. */
   end: number;
+  /** When it began, in ns since 1970, where that is known. */
+  startNs: number | null;
   /** The part that is chosen, in seconds. */
   part: [number, number] | null;
   onPart: (part: [number, number] | null) => void;
@@ -32,7 +43,7 @@ export interface PlotProps {
   hasAxis: boolean;
 }
 
-export function Plot({ title, unit, lines, end, part, onPart, marks, hasAxis }: PlotProps) {
+export function Plot({ title, unit, lines, end, startNs, part, onPart, marks, hasAxis }: PlotProps) {
   const mount = useRef<HTMLDivElement>(null);
   const { isDark } = useStore(theme);
   // What the chart's own listeners see: the part of now, not of when it was made.
@@ -41,7 +52,8 @@ export function Plot({ title, unit, lines, end, part, onPart, marks, hasAxis }: 
   const chart = useRef<uPlot | null>(null);
   useEffect(() => {
     const element = mount.current!;
-    const [ink, line, wash, edge] = ["--ink-2", "--line", "--accent-wash", "--accent"].map(colour);
+    const [ink, line, wash, edge, none] = ["--ink-2", "--line", "--accent-wash", "--accent", "--hatch"].map(colour);
+    const gaps = gapsOf(lines.known, end);
     const height = () => HEIGHT + (hasAxis ? AXIS_HEIGHT : 0);
     const axis: uPlot.Axis = {
       stroke: ink!,
@@ -54,7 +66,13 @@ export function Plot({ title, unit, lines, end, part, onPart, marks, hasAxis }: 
         width: element.clientWidth,
         height: height(),
         padding: [6, 10, hasAxis ? 0 : 7, 0],
-        cursor: { sync: { key: "timeline" }, drag: { x: true, y: false, setScale: false }, points: { size: 5 } },
+        cursor: {
+          sync: { key: "timeline" },
+          drag: { x: true, y: false, setScale: false },
+          points: { size: 5 },
+          // Where a line is not known there is no figure: not the next one that is.
+          dataIdx: (_self, series, nearest, time) => (series ? pointAt(lines, series - 1, nearest, time) : nearest),
+        },
         legend: { live: true },
         scales: {
           x: { time: false, range: () => [0, end] },
@@ -77,7 +95,7 @@ export function Plot({ title, unit, lines, end, part, onPart, marks, hasAxis }: 
           },
         ],
         series: [
-          { label: "", value: (_self, value) => (value === null ? "" : `${value.toFixed(3)} s`) },
+          { label: "", value: (self) => moment(self.cursor.left ?? -1, self, startNs) },
           ...lines.lines.map(({ label }, index) => ({
             label,
             stroke: colour(COLOURS[index % COLOURS.length]!),
@@ -87,8 +105,14 @@ export function Plot({ title, unit, lines, end, part, onPart, marks, hasAxis }: 
           })),
         ],
         hooks: {
+          // The time under the cursor is the cursor's, not that of the nearest figure.
+          setCursor: [(self) => self.setLegend({}, false)],
           drawClear: [
             (self) => {
+              for (const gap of gaps) {
+                const [left, right] = gap.map((at) => self.valToPos(at, "x", true)) as [number, number];
+                hatch(self.ctx, [left, self.bbox.top, right - left, self.bbox.height], none!, devicePixelRatio || 1);
+              }
               const chosen = now.current.part;
               if (!chosen) return;
               const [left, right] = chosen.map((at) => self.valToPos(at, "x", true)) as [number, number];
@@ -132,7 +156,7 @@ export function Plot({ title, unit, lines, end, part, onPart, marks, hasAxis }: 
       observer.disconnect();
       made.destroy();
     };
-  }, [lines, end, unit, marks, hasAxis, isDark]);
+  }, [lines, end, startNs, unit, marks, hasAxis, isDark]);
   useEffect(() => chart.current?.redraw(false), [part?.[0], part?.[1]]);
   return (
     <figure class="timeline-chart">

@@ -20,6 +20,8 @@ export interface Lines {
   /** Seconds. */
   x: number[];
   lines: { label: string; y: (number | null)[] }[];
+  /** Stretches of time, in seconds and in order, in which a line has a value. */
+  known: [number, number][];
 }
 
 /** The lines of a chart. An interval is a step from its beginning to its end; between two that do not touch is nothing. */
@@ -72,7 +74,31 @@ export function linesOf({ plot, chart }: Drawn<Intervals>, rows: Row[]): Lines {
     // A column that is NULL everywhere was not recorded.
     .filter(({ at }) => [...at.values()].some((value) => value !== null))
     .map(({ label, at }) => ({ label, y: fill(x, at) }));
-  return { x, lines };
+  return { x, lines, known: known(x, lines) };
+}
+
+/** Whether a line has a value between two neighbouring times of the chart: `right` is the later one. */
+function isKnown(y: (number | null)[], right: number): boolean {
+  return right > 0 && right < y.length && y[right - 1] !== null && y[right] !== null;
+}
+
+function known(x: number[], lines: Lines["lines"]): [number, number][] {
+  const found: [number, number][] = [];
+  for (let right = 1; right < x.length; right++) {
+    if (!lines.some(({ y }) => isKnown(y, right))) continue;
+    const last = found.at(-1);
+    if (last?.[1] === x[right - 1]) last![1] = x[right]!;
+    else found.push([x[right - 1]!, x[right]!]);
+  }
+  return found;
+}
+
+/** The point of a line that tells of a time: `nearest`, unless nothing is known of the line then. */
+export function pointAt({ x, lines }: Lines, line: number, nearest: number, time: number): number | null {
+  const y = lines[line]?.y;
+  if (!y) return null;
+  if (x[nearest] === time) return y[nearest] === null ? null : nearest;
+  return isKnown(y, x[nearest]! < time ? nearest + 1 : nearest) ? nearest : null;
 }
 
 /** The median time from a row to the next, of views that do not say how long their intervals are. */

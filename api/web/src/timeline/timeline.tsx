@@ -7,6 +7,8 @@ import type { Intervals } from "../api/types.gen";
 import type { CaptureProps } from "../app/pages";
 import { type Filters, filterParams } from "../app/route";
 import { type Drawn, type Place, places } from "../parts/charts";
+import { Fresh } from "../parts/fresh";
+import { gapsOf } from "../parts/hatch";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { sqlOf } from "../parts/sql";
@@ -64,6 +66,7 @@ function Charts({ shown: all, captureId, capture, filters, onFilters }: ChartsPr
           {part
             ? `${duration((part[1] - part[0]) * 1e9)} of ${duration(length)} chosen`
             : "drag over it to look at a part of the recording"}
+          {shown.some(({ lines }) => lines && gapsOf(lines.known, end).length > 0) && "; hatched: nothing was recorded"}
         </span>
         <span class="spring" />
         {part && (
@@ -73,24 +76,23 @@ function Charts({ shown: all, captureId, capture, filters, onFilters }: ChartsPr
         )}
       </div>
       {failed && <Problem error={failed.answer.error!} again={failed.answer.again} />}
-      {charts.some(({ answer }) => answer.loading) && shown.length === 0 && (
-        <p class="waiting" role="status">
-          Loading …
-        </p>
-      )}
-      {shown.map(({ drawn: { view, chart }, lines }, index) => (
-        <Plot
-          key={`${view.name} ${chart.place}`}
-          title={chart.title}
-          unit={chart.values[0]!.unit}
-          lines={lines!}
-          end={end}
-          part={part}
-          marks={marks}
-          onPart={(to) => onFilters({ window: to && windowText(to) })}
-          hasAxis={index === shown.length - 1}
-        />
+      {charts.some(({ answer }) => answer.loading) && shown.length === 0 && <Waiting />}
+      {shown.map(({ drawn: { view, chart }, lines, answer }, index) => (
+        <Fresh key={`${view.name} ${chart.place}`} isOld={answer.loading}>
+          <Plot
+            title={chart.title}
+            unit={chart.values[0]!.unit}
+            lines={lines!}
+            end={end}
+            startNs={capture.started_ns === null ? null : Number(capture.started_ns)}
+            part={part}
+            marks={marks}
+            onPart={(to) => onFilters({ window: to && windowText(to) })}
+            hasAxis={index === shown.length - 1}
+          />
+        </Fresh>
       ))}
+      {log.error && <Problem error={log.error} again={log.again} />}
       {log.data && log.data.length > 0 && (
         <details class="timeline-log">
           <summary>
