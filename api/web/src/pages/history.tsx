@@ -6,6 +6,7 @@ import type { Row, Value } from "../api/rows";
 import type { History as Followed, Page } from "../api/types.gen";
 import { moment } from "../app/clock";
 import { href, useRoute } from "../app/route";
+import { HistoryPlot } from "./history-plot";
 import { columnsOf } from "../parts/columns";
 import { Fresh } from "../parts/fresh";
 import { Problem, Waiting } from "../parts/problem";
@@ -20,6 +21,7 @@ const LAST: readonly string[] = ["ticket", "labels", "note"] satisfies Name[];
 /** The column that has the unit of the figure that was asked for. */
 const FIGURE: Name = "value";
 const CAPTURE: Name = "capture";
+const SINCE = "band_since" satisfies Name;
 const WHEN: Name = "recorded_at";
 const AGGREGATES = ["sum", "level", "mean", "max", "min", "median", "count"];
 
@@ -35,7 +37,8 @@ export default function History() {
     agg: asked("agg"),
     by: asked("by"),
     ticket: asked("ticket"),
-    bands: params.get("bands") === "true",
+    // Where a host changed is part of the picture.
+    bands: Boolean(asked("measure")),
   };
   // A view without a figure is no question yet.
   const isAsked = !query.view || Boolean(query.measure);
@@ -119,16 +122,6 @@ export default function History() {
           ))}
         </select>
         {field("ticket", "Ticket", "Captures whose tickets begin with this")}
-        {query.measure && (
-          <label class="row">
-            <input
-              type="checkbox"
-              checked={query.bands}
-              onChange={(event) => set({ bands: event.currentTarget.checked ? "true" : null })}
-            />
-            two bands
-          </label>
-        )}
       </div>
       {error && <Problem error={error} again={again} />}
       {!isAsked && <p class="empty">Choose a figure of the view.</p>}
@@ -137,6 +130,7 @@ export default function History() {
         !error &&
         (data.length ? (
           <Fresh isOld={loading}>
+            {measure && <HistoryPlot rows={data} unit={measure.unit} names={names} />}
             <Table
               label="History"
               columns={columns}
@@ -145,6 +139,7 @@ export default function History() {
               cells={{
                 [CAPTURE]: (row) => <CaptureLink path={String(row[CAPTURE])} names={names} />,
                 [WHEN]: (row) => recorded(row[WHEN]),
+                [SINCE]: (row) => recorded(row[SINCE]),
               }}
               widths={{ [CAPTURE]: 24 }}
             />
