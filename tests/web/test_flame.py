@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from urllib.parse import quote
 
 import httpx
 import pytest
 
+from perfcase.diff.stacks import NOT_IDLE
 from perfcase.text import duration, ratio
 from tests.web.chromium import Page
 from tests.web.conftest import Site
@@ -42,7 +44,7 @@ def depth(doc: dict, node: int) -> int:
 
 def test_frames_are_drawn_clicked_and_walked(page: Page, site: Site, client: httpx.Client, look: Callable) -> None:
     capture = site.ids["x86_64"]
-    doc = client.get(f"/v1/captures/{capture}/flamegraph", params={"format": "json"}).json()
+    doc = client.get(f"/v1/captures/{capture}/flamegraph", params={"format": "json", "where": NOT_IDLE}).json()
     page.open(site.at(f"c/{capture}/flame"))
     assert page.until(PAINTED) == f"all: {duration(doc['weight'][0])}, 100.0 % of all"
     x, y, width = corner(page)
@@ -78,7 +80,7 @@ def test_frames_are_drawn_clicked_and_walked(page: Page, site: Site, client: htt
 
 def test_a_search_says_how_much_it_found(page: Page, site: Site, client: httpx.Client) -> None:
     capture = site.ids["x86_64"]
-    doc = client.get(f"/v1/captures/{capture}/flamegraph", params={"format": "json"}).json()
+    doc = client.get(f"/v1/captures/{capture}/flamegraph", params={"format": "json", "where": NOT_IDLE}).json()
     page.open(site.at(f"c/{capture}/flame"))
     page.until(PAINTED)
     page.press("/")
@@ -101,9 +103,10 @@ def test_callers_and_callees_are_those_of_the_views(
     capture = site.ids["x86_64"]
     doc = client.get(f"/v1/captures/{capture}/flamegraph", params={"format": "json"}).json()
     name = "do_syscall_64"
-    page.open(site.at(f"c/{capture}/flame?of={name}"))
+    # All samples count, as in the views.
+    page.open(site.at(f"c/{capture}/flame?of={name}&idle=1"))
     page.has(name, ".flame-sandwich h2")
-    lists = page.until("document.querySelectorAll('.flame-list').length === 2 && [...document.querySelectorAll('.flame-list')]"
+    lists = page.until("!document.querySelector('[aria-busy=true]') && document.querySelectorAll('.flame-list').length === 2 && [...document.querySelectorAll('.flame-list')]"
                        ".map((list) => [...list.children].map((row) => [...row.children].map((cell) => cell.innerText)))")  # fmt: skip
     for view, column, shown in (("callers", "caller", lists[0]), ("callees", "callee", lists[1])):
         condition = {"where": f"event = '{doc['what']}' AND symbol = '{name}' AND depth = 1", "order": "weight DESC"}
@@ -126,7 +129,8 @@ def test_time_off_the_cpu_with_who_ended_it(page: Page, site: Site, client: http
     page.open(site.at(f"c/{capture}/offcpu?process=order-client"))
     page.until(PAINTED)
     page.click(".flame-modes button", "who woke them")
-    wanted = {"off_cpu": "true", "wakers": "true", "format": "json", "process": "order-client"}
+    wanted = {"off_cpu": "true", "wakers": "true", "format": "json", "process": "order-client",
+              "where": NOT_IDLE}  # fmt: skip
     doc = client.get(f"/v1/captures/{capture}/flamegraph", params=wanted).json()
     page.until(f"{TOLD} === {('all: ' + duration(doc['weight'][0]) + ', 100.0 % of all')!r}")
     look("offcpu")
@@ -191,3 +195,55 @@ def test_time_off_the_cpu_beside_that_of_another_capture(
     page.click(".flame-modes button", "who woke them")
     page.until(f"{TOLD}?.endsWith('; before {duration(doc['base'][0])}, 100.0 %')")
     assert "counted=wakers" in page.see("location.hash")
+
+
+@pytest.mark.parametrize("name", ["x86_64", "tcp"])
+def test_an_event_has_one_total(name: str, page: Page, site: Site, client: httpx.Client) -> None:
+    """The choice of events, the graph of each and that of a comparison say what the view says, and how much of it is left out."""
+    capture = site.ids[name]
+    known = client.get(f"/v1/captures/{capture}/views/profile_summary").json()
+    assert len(known) >= 3
+    for row in known:
+        event, total = row["event"], row["period"]
+        asked = {"format": "json", "event": event}
+        work = client.get(f"/v1/captures/{capture}/flamegraph", params={**asked, "where": NOT_IDLE}).json()
+        unit = work["unit"]
+        spelled = duration if unit == "ns" else lambda amount, unit=unit: f"{amount:,} {unit}"
+        shown = work["weight"][0]
+        for idle, wanted in (("", shown), ("&idle=1", total)):
+            told = f"all: {spelled(wanted)}, "
+            page.open("about:blank")
+            page.open(site.at(f"c/{capture}/flame?event={quote(event)}{idle}"))
+            page.has(f"{event} ({row['sample_count']:,} samples)", "[aria-label=Event]")
+            if wanted == 0:
+                page.has("nothing to draw", ".empty")
+            else:
+                page.until(f"{TOLD}.startsWith({told!r}) && !document.querySelector('[aria-busy=true]')")
+            if total > wanted:
+                page.has(
+                    f"{spelled(total - wanted)} of {spelled(total)} left out: idle and recorder", ".flame-left-out"
+                )
+            if wanted == 0:
+                continue
+            # Two windows that have all of it: the same on both sides.
+            page.open(
+                site.at(f"diff?a={capture}&a_window=0s..60s&b_window=0s..60s&as=flame&event={quote(event)}{idle}")
+            )
+            page.until(f"location.hash.startsWith('#/diff') && {TOLD}.startsWith({told!r})")
+            assert f"before {spelled(wanted)}, 100.0 %" in page.see(TOLD)
+
+
+def test_idle_and_recorder_are_left_out_by_one_switch(page: Page, site: Site, look: Callable) -> None:
+    page.open("about:blank")
+    page.open(site.at(f"c/{site.ids['x86_64']}/flame"))
+    page.has("left out: idle and recorder", ".flame-left-out")
+    look("flame-left-out")
+    without = page.see(TOLD)
+    page.click(".flame-head label", "without idle and recorder")
+    page.until(
+        f"location.hash.includes('idle=1') && {TOLD} !== {without!r} && !document.querySelector('[aria-busy=true]')"
+    )
+    assert page.see("document.querySelector('.flame-left-out')") is None
+    assert page.see("document.querySelector('.flame-head [type=checkbox]').checked") is False
+    page.click(".flame-head label", "without idle and recorder")
+    page.until(f"!location.hash.includes('idle=1') && {TOLD} === {without!r}")

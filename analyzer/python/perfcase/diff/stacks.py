@@ -72,14 +72,20 @@ class Profile:
 
 
 def profiles(
-    a: Side, b: Side, event: str | None = None, *, off_cpu: bool = False, wakers: bool = False
+    a: Side,
+    b: Side,
+    event: str | None = None,
+    *,
+    off_cpu: bool = False,
+    wakers: bool = False,
+    where: str = NOT_IDLE,
 ) -> tuple[Profile, Profile]:
-    """Return the stacks of both: samples of an event that both have, or where threads left their CPUs."""
+    """Return the stacks of both: samples of an event that both have, or where threads left their CPUs; of which threads, ``where`` says."""
     if off_cpu:
-        return on_both(a, b, lambda side: off_cpu_profile(side.connection, wakers=wakers))
+        return on_both(a, b, lambda side: off_cpu_profile(side.connection, wakers=wakers, where=where))
     if event is not None:
-        return on_both(a, b, lambda side: profile(side.connection, *choose_event(side.connection, event)))
-    found = profiles_in_common(a, b)
+        return on_both(a, b, lambda side: profile(side.connection, *choose_event(side.connection, event), where))
+    found = profiles_in_common(a, b, where)
     if found is None:
         events = " and ".join(", ".join(sampled_events(side.connection)) or "none" for side in (a, b))
         raise PerfcaseError(
@@ -88,12 +94,12 @@ def profiles(
     return found
 
 
-def profiles_in_common(a: Side, b: Side) -> tuple[Profile, Profile] | None:
+def profiles_in_common(a: Side, b: Side, where: str = NOT_IDLE) -> tuple[Profile, Profile] | None:
     """Return the stacks of both: samples of an event that both have; None where they sampled nothing in common."""
     units, others = on_both(a, b, lambda side: sampled_events(side.connection))
     both = sorted(units.keys() & others.keys())
     event = sampling_event(both) or next(iter(both), None)
-    return None if event is None else on_both(a, b, lambda side: profile(side.connection, event, units[event]))
+    return None if event is None else on_both(a, b, lambda side: profile(side.connection, event, units[event], where))
 
 
 def profile(connection: duckdb.DuckDBPyConnection, event: str, unit: str, where: str | None = NOT_IDLE) -> Profile:
@@ -101,14 +107,14 @@ def profile(connection: duckdb.DuckDBPyConnection, event: str, unit: str, where:
     return _profile(event, unit, sample_paths(connection, event, _frames(connection), _label, where))
 
 
-def off_cpu_profile(connection: duckdb.DuckDBPyConnection, *, wakers: bool = False) -> Profile:
+def off_cpu_profile(connection: duckdb.DuckDBPyConnection, *, wakers: bool = False, where: str = NOT_IDLE) -> Profile:
     """Return the off-CPU stacks of both, by time; with wakers only sleeps and their wakers.
 
     Raises PerfcaseError: the capture has no such time, which says nothing of whether there was any.
     """
     paths = off_wake_paths if wakers else off_cpu_paths
     title = OFF_WAKE_TITLE if wakers else OFF_CPU_TITLE
-    found = _profile(title, "ns", paths(connection, _frames(connection), _label, NOT_IDLE))
+    found = _profile(title, "ns", paths(connection, _frames(connection), _label, where))
     if not found.stacks:
         raise PerfcaseError(
             "not_found", f"one of the two has no {title}", "perfcase view view_coverage says what to record"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from perfcase.case.opening import Opened
 from perfcase.diff import stack_page
-from perfcase.diff.stacks import profiles
+from perfcase.diff.stacks import NOT_IDLE, profiles
 from perfcase.operations import fields
 from perfcase.operations.diff import AWindow, BWindow, Per, both_sides
 from perfcase.operations.flamegraph import Form
@@ -29,6 +29,9 @@ class Request(BaseRequest):
     event: fields.event("Use the samples of this event. Default: a clock.") = None
     off_cpu: fields.OffCpu = False
     wakers: fields.Wakers = False
+    where: fields.where(
+        "Use only these samples or waits: a condition on comm, tid, pid, cpu, ts_ns. Default: neither the idle loop's nor the recorder's."
+    ) = None
     fmt: Annotated[Form, Option("svg, or json: the tree of both.", query="format")] = "svg"
 
     def __post_init__(self) -> None:
@@ -43,5 +46,7 @@ def run(request: Request, a: Opened, b: Opened | None = None) -> Text:
         PerfcaseError: there are no such samples, or the event of ``per`` is not on both sides (not_found).
     """
     with both_sides(a, b, request.a_window, request.b_window, request.per) as (old, new):
-        stacks = profiles(old, new, request.event, off_cpu=request.off_cpu, wakers=request.wakers)
+        stacks = profiles(
+            old, new, request.event, off_cpu=request.off_cpu, wakers=request.wakers, where=request.where or NOT_IDLE
+        )
         return Text(stack_page.flamegraph(old, new, *stacks, as_json=request.fmt == "json"))

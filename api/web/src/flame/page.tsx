@@ -1,14 +1,17 @@
 /** Pages with flame graphs: CPU time, time off the CPU with or without wakers, and the difference of two captures. */
 
+import type { ComponentChild } from "preact";
 import { useMemo } from "preact/hooks";
-import { useGet } from "../api/hooks";
+import { useGet, useView } from "../api/hooks";
 import type { Capture, Page } from "../api/types.gen";
 import type { CaptureProps } from "../app/pages";
 import { filterParams, filtersOf, type Params, sharedParams, useRoute } from "../app/route";
 import { Fresh } from "../parts/fresh";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
+import { sqlOf } from "../parts/sql";
 import { count } from "../parts/units";
+import { amount } from "./draw";
 import { FlameGraph, type FlameState } from "./graph";
 import type { FlameDoc } from "./tree";
 
@@ -33,13 +36,38 @@ export function useFlameState(isUp = false): [FlameState, (change: Partial<Flame
   return [state, change, params];
 }
 
+/** What the machine was there for: neither its idle loop nor the recorder. A comparison counts the same unless it is asked otherwise. */
+const WORK = sqlOf(
+  "thread",
+)`coalesce(${"pid"} <> 0, true) AND coalesce(${"utid"} NOT IN (SELECT ${"utid"} FROM recorder_thread), true)`;
+const IS_ALL = "idle";
+
+/** Whether the idle loop and the recorder are counted, too; the choice of it. */
+function useAll(): [boolean, ComponentChild] {
+  const { params, set } = useRoute();
+  const isAll = params.get(IS_ALL) === "1";
+  return [
+    isAll,
+    <label key={IS_ALL} class="row" title="Samples of the idle loop and of the recorder's own threads are not counted">
+      <input
+        type="checkbox"
+        checked={!isAll}
+        onChange={(event) => set({ [IS_ALL]: event.currentTarget.checked ? null : "1", at: null })}
+      />
+      without idle and recorder
+    </label>,
+  ];
+}
+
 /** The graph of a capture, or, where another one is chosen, how it differs from that; and the choice. */
 function useFlame({ captureId, capture, filters }: CaptureProps, what: Params) {
   const { params, set } = useRoute();
   const base = params.get("base");
+  const [isAll, allChoice] = useAll();
   const ofOne = useGet<FlameDoc>(base ? null : `captures/${captureId}/flamegraph`, {
     format: "json",
     ...what,
+    where: isAll ? null : WORK,
     ...filterParams(filters),
   });
   const ofTwo = useGet<FlameDoc>(base ? "diff/flamegraph" : null, {
@@ -47,6 +75,7 @@ function useFlame({ captureId, capture, filters }: CaptureProps, what: Params) {
     a: base,
     b: captureId,
     b_window: filters.window,
+    where: isAll ? "true" : null,
     ...sharedParams(filters),
     ...what,
   });
@@ -61,28 +90,47 @@ function useFlame({ captureId, capture, filters }: CaptureProps, what: Params) {
   return {
     ...state,
     doc,
+    isAll,
     choice: (
-      <BaseChoice
-        captures={captures.filter((one) => one.capture_id !== captureId && one.state === "ready")}
-        base={base}
-        onBase={(to) => set({ base: to, event: null, at: null, of: null })}
-      />
+      <>
+        {allChoice}
+        <BaseChoice
+          captures={captures.filter((one) => one.capture_id !== captureId && one.state === "ready")}
+          base={base}
+          onBase={(to) => set({ base: to, event: null, at: null, of: null })}
+        />
+      </>
     ),
   };
 }
 
 export function OnCpu(props: CaptureProps) {
   const [state, change, params] = useFlameState();
-  const { doc, error, loading, again, choice } = useFlame(props, counted("samples", params.get("event")));
+  const { doc, error, loading, again, choice, isAll } = useFlame(props, counted("samples", params.get("event")));
   return (
     <>
       <div class="row flame-head">
         <h2>Flame graph</h2>
         <EventChoice doc={doc} isOld={loading} />
         {choice}
+        {doc && !doc.base && !isAll && !loading && <LeftOut doc={doc} {...props} />}
       </div>
       <Shown data={doc} error={error} loading={loading} again={again} state={state} change={change} />
     </>
+  );
+}
+
+/** How much of the event is not in the graph, so that its total is known all the same. */
+function LeftOut({ doc, captureId, filters }: CaptureProps & { doc: FlameDoc }) {
+  const where = sqlOf("profile_summary")`${"event"} = ${[doc.what]}`;
+  const { data, loading } = useView(captureId, "profile_summary", { where, ...filterParams(filters) });
+  const all = Number(data?.[0]?.period ?? 0);
+  const shown = doc.weight[0] ?? 0;
+  if (loading || all <= shown) return null;
+  return (
+    <span class="quiet flame-left-out">
+      {amount(all - shown, doc.unit)} of {amount(all, doc.unit)} left out: idle and recorder
+    </span>
   );
 }
 
@@ -190,6 +238,7 @@ export function DiffFlame(props: { a: string; b?: string | null; aWindow?: strin
   const { set } = useRoute();
   const asked = params.get("counted") ?? "";
   const what: Counted = asked === "off" || asked === "wakers" ? asked : "samples";
+  const [isAll, allChoice] = useAll();
   const { data, error, loading, again } = useGet<FlameDoc>("diff/flamegraph", {
     format: "json",
     a: props.a,
@@ -198,6 +247,7 @@ export function DiffFlame(props: { a: string; b?: string | null; aWindow?: strin
     b_window: props.bWindow ?? null,
     ...sharedParams(filtersOf(params)),
     ...counted(what, params.get("event")),
+    where: isAll ? "true" : null,
   });
   // The page around it calls them A and B.
   const named = useMemo(() => data && { ...data, a_name: "A", b_name: "B" }, [data]);
@@ -210,6 +260,7 @@ export function DiffFlame(props: { a: string; b?: string | null; aWindow?: strin
           onMode={(to) => set({ counted: to === "samples" ? null : to, event: null, at: null, of: null })}
         />
         <EventChoice doc={data} isOld={loading} />
+        {allChoice}
       </div>
       <Shown data={named} error={error} loading={loading} again={again} state={state} change={change} />
     </>
