@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -257,3 +258,33 @@ def test_time_off_the_cpu_beside_that_of_another_capture(
     page.click(".flame-modes button", "who woke them")
     page.until(f"{TOLD}?.endsWith('; before {duration(doc['base'][0])}, 100.0 %')")
     assert "counted=wakers" in page.see("location.hash")
+
+
+@pytest.mark.parametrize("name", ["x86_64", "tcp"])
+def test_an_event_has_one_total(name: str, page: Page, site: Site, client: httpx.Client) -> None:
+    """The choice of events, the graph of each and that of a comparison say what the view says, with and without what is left out."""
+    capture = site.ids[name]
+    known = client.get(f"/v1/captures/{capture}/views/profile_summary").json()
+    assert len(known) >= 3
+    for row in known:
+        event, total = row["event"], row["period"]
+        work = client.get(f"/v1/captures/{capture}/flamegraph", params={**WORK, "event": event}).json()
+        unit = work["unit"]
+        spelled = duration if unit == "ns" else lambda amount, unit=unit: f"{amount:,} {unit}"
+        shown = work["weight"][0]
+        assert shown + sum(each["weight"] for each in work["left_out"]) == total
+        for more, wanted in (("", shown), ("&all=1", total)):
+            told = f"all: {spelled(wanted)}, "
+            page.open("about:blank")
+            page.open(site.at(f"c/{capture}/flame?event={quote(event)}{more}"))
+            page.has(f"{event} ({row['sample_count']:,} samples)", "[aria-label=Event]")
+            if wanted == 0:
+                page.has("nothing to draw", ".empty")
+                continue
+            page.until(f"{TOLD}.startsWith({told!r}) && !document.querySelector('[aria-busy=true]')")
+            # Two windows that have all of it: the same on both sides.
+            page.open(
+                site.at(f"diff?a={capture}&a_window=0s..60s&b_window=0s..60s&as=flame&event={quote(event)}{more}")
+            )
+            page.until(f"location.hash.startsWith('#/diff') && {TOLD}.startsWith({told!r})")
+            assert f"before {spelled(wanted)}, 100.0 %" in page.see(TOLD)

@@ -90,16 +90,24 @@ def test_figures_of_another_filter_are_dim(name: str, page: Page, site: Site) ->
     page.problems.clear()
 
 
+def run(page: Page, query: str) -> None:
+    """Write a query over what the editor has, and run it."""
+    shadow = "document.querySelector('.editor').shadowRoot"
+    page.see(f"{shadow}.querySelector('.cm-content').focus()")
+    page.until(f"{shadow}.activeElement !== null")
+    page.press("a", CTRL)
+    page.type(query)
+    page.until(f"{shadow}.querySelector('.cm-content').innerText === {query!r}")
+    page.press("Enter", CTRL)
+
+
 def test_rows_of_the_query_before_a_cancelled_one_are_dim(page: Page, site: Site) -> None:
     page.open("about:blank")
     page.open(site.at(f"sql?capture={site.ids['x86_64']}&sql={quote('SELECT tid FROM thread ORDER BY tid')}"))
     before = at_rest(page, "sql")
     assert any("rows in" in text for text in before)
     page.until("document.querySelector('.editor[data-completes]')")
-    page.click(".editor")
-    page.press("a", CTRL)
-    page.type("SELECT count(*) FROM range(1000000) a, range(1000000) b, range(1000) c")
-    page.press("Enter", CTRL)
+    run(page, "SELECT count(*) FROM range(1000000) a, range(1000000) b, range(1000) c")
     page.has("Running", ".fresh-note")
     page.click("button", "Cancel")
     page.has("Cancelled: you stopped this query before it had an answer. Run asks it again", "main.sql .note")
@@ -110,9 +118,6 @@ def test_rows_of_the_query_before_a_cancelled_one_are_dim(page: Page, site: Site
     )
     page.screenshot("sql-cancelled")
     # The next one that has an answer is shown as it should be.
-    page.click(".editor")
-    page.press("a", CTRL)
-    page.type("SELECT count(*) AS thread_count FROM thread")
-    page.press("Enter", CTRL)
+    run(page, "SELECT count(*) AS thread_count FROM thread")
     page.until(f"{CALM} && document.querySelectorAll('.table tbody tr').length === 1")
     assert page.see("document.querySelector('main.sql .note')") is None

@@ -231,18 +231,3 @@ def test_a_state_has_one_word_and_one_colour(page: Page, site: Site, client: htt
     # They are the words that SQL has, so that what is read on a picture can be asked for.
     assert {word.replace(" ", "_") for word in words} <= states
     assert {re.sub(r" [\d.]+ [mµn]?s \(.*", "", bar) for bar in bars if bar} <= set(words)
-
-
-def test_an_event_has_one_total(page: Page, site: Site, client: httpx.Client) -> None:
-    """The choice of events and the flame graph of each say what the view says."""
-    capture = site.ids["x86_64"]
-    known = {row["event"]: row for row in rows(client, capture, "profile_summary")}
-    assert len(known) > 3
-    told = "document.querySelector('.flame-told')?.innerText"
-    for event, row in known.items():
-        page.open("about:blank")
-        page.open(site.at(f"c/{capture}/flame?event={event.replace('/', '%2F')}"))
-        page.until(f"{told}?.startsWith('all: ') && !document.querySelector('[aria-busy=true]')")
-        page.has(f"{event} ({row['sample_count']:,} samples)", "[aria-label=Event]")
-        doc = client.get(f"/v1/captures/{capture}/flamegraph", params={"format": "json", "event": event}).json()
-        assert doc["weight"][0] == row["period"]

@@ -21,7 +21,6 @@ from perfcase.stacks.fetching import (
     NOT_IDLE,
     OFF_CPU_TITLE,
     OFF_WAKE_TITLE,
-    WORKLOAD,
     choose_event,
     off_cpu_paths,
     off_wake_paths,
@@ -77,10 +76,9 @@ def profiles(
     *,
     off_cpu: bool = False,
     wakers: bool = False,
-    workload: bool = False,
+    where: str = NOT_IDLE,
 ) -> tuple[Profile, Profile]:
-    """Return the stacks of both: samples of an event that both have, or where threads left their CPUs. ``workload``: without kernel threads."""
-    where = WORKLOAD if workload else NOT_IDLE
+    """Return the stacks of both: samples of an event that both have, or where threads left their CPUs; of which threads, ``where`` says."""
     if off_cpu:
         return on_both(a, b, lambda side: off_cpu_profile(side.connection, wakers=wakers, where=where))
     if event is not None:

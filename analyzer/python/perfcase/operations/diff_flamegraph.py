@@ -13,6 +13,7 @@ from perfcase.operations.diff import AWindow, BWindow, Per, both_sides
 from perfcase.operations.flamegraph import Form
 from perfcase.operations.request import BaseRequest, Option
 from perfcase.operations.result import Text
+from perfcase.stacks.fetching import NOT_IDLE, WORKLOAD
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +30,12 @@ class Request(BaseRequest):
     event: fields.event("Use the samples of this event. Default: a clock.") = None
     off_cpu: fields.OffCpu = False
     wakers: fields.Wakers = False
+    where: fields.where(
+        "Use only these samples or waits: a condition on comm, tid, pid, cpu, ts_ns. Default: neither the idle loop's nor the recorder's."
+    ) = None
     workload: Annotated[
         bool,
-        Option(
-            "Leave out kernel threads, too. The idle loop and the recorder are never compared.", flags=("--workload",)
-        ),
+        Option("Leave out kernel threads, too. ", flags=("--workload",)),
     ] = False
     fmt: Annotated[Form, Option("svg, or json: the tree of both.", query="format")] = "svg"
 
@@ -49,7 +51,8 @@ def run(request: Request, a: Opened, b: Opened | None = None) -> Text:
         PerfcaseError: there are no such samples, or the event of ``per`` is not on both sides (not_found).
     """
     with both_sides(a, b, request.a_window, request.b_window, request.per) as (old, new):
-        stacks = profiles(
-            old, new, request.event, off_cpu=request.off_cpu, wakers=request.wakers, workload=request.workload
-        )
+        where = request.where or NOT_IDLE
+        if request.workload:
+            where = f"({WORKLOAD}) AND ({where}\n)"
+        stacks = profiles(old, new, request.event, off_cpu=request.off_cpu, wakers=request.wakers, where=where)
         return Text(stack_page.flamegraph(old, new, *stacks, as_json=request.fmt == "json"))

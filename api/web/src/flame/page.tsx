@@ -143,12 +143,12 @@ const COUNTED = {
 } as const;
 type Counted = keyof typeof COUNTED;
 
-/** What a route counts. */
+/** What a route counts. A comparison has neither the idle loop nor the recorder, unless a condition says more. */
 function counted(what: Counted, params: URLSearchParams): Params {
-  const workload = !params.has("all");
+  const workload = params.has("all") ? { where: "true" } : { workload: true };
   return what === "samples"
-    ? { event: params.get("event"), workload }
-    : { off_cpu: true, wakers: what === "wakers", workload };
+    ? { event: params.get("event"), ...workload }
+    : { off_cpu: true, wakers: what === "wakers", ...workload };
 }
 
 /** Whether all is shown, or only the work: one switch for every flame graph, with what it leaves out. */
