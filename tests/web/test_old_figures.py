@@ -49,12 +49,16 @@ PAGES = {
 
 
 def at_rest(page: Page, shown: str) -> set[str]:
-    """What stands at full strength once nothing is awaited."""
-    page.until(f"{CALM} && {SEEN}.length > 0")
-    page.see("new Promise((done) => setTimeout(done, 250))")
-    page.until(f"{CALM} && {SEEN}.length > 0")
-    assert page.see(f"{SEEN}.length"), shown
-    return set(page.see(SEEN))
+    """What stands at full strength once nothing is awaited, and nothing is drawn any more."""
+    before = None
+    while True:
+        page.until(f"{CALM} && {SEEN}.length > 0")
+        now = page.see(SEEN)
+        if now == before:
+            assert now, shown
+            return set(now)
+        before = now
+        page.see("new Promise((done) => setTimeout(done, 250))")
 
 
 @pytest.mark.parametrize("name", PAGES)

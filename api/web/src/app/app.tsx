@@ -36,11 +36,14 @@ export function App() {
 function Bar({ open }: { open: string }) {
   const { account } = useStore(session);
   const { chosen } = useStore(theme);
+  const top = TOP_PAGES.find(({ id }) => id === open);
   return (
     <header class="bar">
       <a class="brand" href={href("captures")}>
         perfcase
       </a>
+      {/* Where one is, for who hears the page; a capture's pages have its name. */}
+      {top && <h1 class="visually-hidden">{top.title}</h1>}
       <nav aria-label="Pages">
         {TOP_PAGES.filter(({ role }) => role === "viewer" || account?.role === role).map(({ id, title }) => (
           <a
@@ -144,7 +147,7 @@ function OfCapture({ captureId, page, route }: { captureId: string; page: string
   };
   return (
     <>
-      <div class="capture-head">
+      <section class="capture-head" aria-label="The capture">
         <h1 title={capture.capture_id}>{capture.name}</h1>
         <p class="quiet">{[capture.ticket, capture.host].filter(Boolean).join(" · ")}</p>
         <CompareWith captureId={captureId} page={page} />
@@ -156,7 +159,7 @@ function OfCapture({ captureId, page, route }: { captureId: string; page: string
           ))}
         </nav>
         <FilterBar />
-      </div>
+      </section>
       <main>
         {shown ? (
           <Lazy key={shown.id} load={shown.load} props={props} />

@@ -68,7 +68,9 @@ function Tokens({ onChange }: { onChange: () => void }) {
               <th>Tickets</th>
               <th>Made</th>
               <th>Ends</th>
-              <th />
+              <th>
+                <span class="visually-hidden">Revoke</span>
+              </th>
             </tr>
           </thead>
           <tbody>

@@ -135,7 +135,9 @@ export function Captures() {
                     </button>
                   </th>
                 ))}
-                <th />
+                <th>
+                  <span class="visually-hidden">Delete</span>
+                </th>
               </tr>
             </thead>
             <tbody>

@@ -58,7 +58,7 @@ export function HistoryPlot({ rows, unit, names }: PlotProps) {
   const missing = rows.length - points.length;
   return (
     <figure class="history-plot" ref={box}>
-      <svg width={width} height={HEIGHT} role="img" aria-label="The figure over time, a point a capture">
+      <svg width={width} height={HEIGHT} role="group" aria-label="The figure over time, a point a capture">
         <rect class="history-band" x={LEFT} width={room} y={y(high)} height={Math.max(y(low) - y(high), 1)} />
         {ticks(least, most).map((value) => (
           <g key={value}>

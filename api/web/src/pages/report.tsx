@@ -153,7 +153,7 @@ function Finding({ finding, captureId, filters }: Place & { finding: Of<"finding
 
 function Rows({ table, label, ...place }: Place & { table: Of<"table">; label: string }) {
   return (
-    <div class="report-table" role="region" aria-label={label} tabIndex={0}>
+    <div class="report-table" role="group" aria-label={label} tabIndex={0}>
       <table>
         <thead>
           <tr>

@@ -1,0 +1,57 @@
+"""Every page with axe-core: contrast, names, headings, landmarks, sizes of targets; in the dark and in a narrow window, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.web.chromium import Page
+from tests.web.conftest import Site
+
+AXE = Path(__file__).parents[2] / "api" / "web" / "node_modules" / "axe-core" / "axe.min.js"
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+RUN = """
+axe.run(document, {runOnly: RULES, rules: {"target-size": {enabled: true}}, resultTypes: ["violations"]}).then(({violations}) =>
+  violations.flatMap(({id, nodes}) => nodes.map(({target, failureSummary}) => `${id}: ${target.join(" ")}: ${failureSummary}`)))
+"""
+CALM = "!document.querySelector('[aria-busy=true], .waiting') && document.querySelector('main')?.innerText"
+PAGES = {
+    "captures": "captures",
+    "overview": "c/{x86_64}/overview",
+    "flame": "c/{x86_64}/flame?of=do_syscall_64",
+    "offcpu": "c/{x86_64}/offcpu?wakers=1",
+    "lanes": "c/{tcp}/lanes",
+    "histograms": "c/{tcp}/histograms",
+    "threads": "c/{tcp}/threads",
+    "syscalls": "c/{tcp}/syscalls",
+    "views": "c/{tcp}/views?view=thread_time",
+    "report": "c/{x86_64}/report",
+    "diff": "diff?a={tcp}&b={pipe}",
+    "history": "history?view=cpu_utilization&measure=busy_ratio",
+    "sql": "sql?capture={tcp}&sql=SELECT%20comm%20FROM%20thread",
+    "admin": "admin",
+}
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core finds in what is open."""
+    if not page.see("typeof axe === 'object'"):
+        page.see(f"{AXE.read_text()}; 0")
+    return page.see(RUN.replace("RULES", repr(RULES)))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing(name: str, page: Page, site: Site) -> None:
+    page.open("about:blank")
+    page.open(site.at(PAGES[name].format(**site.ids)))
+    found = set()
+    for width, scheme in ((1280, "light"), (1280, "dark"), (400, "light")):
+        page.resize(width)
+        page.scheme(scheme)
+        page.until(CALM)
+        page.see("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 300)))")
+        page.until(CALM)
+        found |= {f"{width} {scheme}: {each}" for each in violations(page)}
+    page.scheme("light")
+    assert sorted(found) == []
