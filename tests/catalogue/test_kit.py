@@ -25,6 +25,16 @@ def value(expression: str) -> object:
         return connection.execute(f"SELECT {expand(expression, 'test')}").fetchone()[0]
 
 
+def test_the_first_outgoing_port_is_the_same_in_sql_and_in_the_importer() -> None:
+    ports = (ROOT / "analyzer" / "crates" / "perfcase-import" / "src" / "ports.rs").read_text()
+    (port,) = re.findall(r"const FIRST_OUTGOING_PORT: u16 = ([\d_]+);", ports)
+    for path in ("schema/kit/other_end.sql", "schema/findings/calls_time_out.sql", "tests/oracles/sql/socket_turn.sql"):
+        found = re.findall(
+            r"AS INTEGER\) (?:<|>=) (\d{5})|_port < (\d{5})|, 65535\) >= (\d{5})", (ROOT / path).read_text()
+        )
+        assert {int("".join(of)) for of in found} == {int(port)}, path
+
+
 @pytest.mark.parametrize(
     ("expression", "wanted"),
     [
