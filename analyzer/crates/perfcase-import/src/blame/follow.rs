@@ -352,8 +352,8 @@ impl Known<'_> {
             return End::By(holder);
         }
         let tries = self.tries(utid, piece, call);
-        if let Some(holder) = tries.and_then(|nap| self.history.locks.holder(utid, nap)) {
-            return End::By(holder);
+        if let Some(nap) = tries.filter(|nap| nap.holder != NONE) {
+            return End::By(nap.holder);
         }
         let cause = match kind {
             _ if piece.doing == Doing::DiskSleep => Cause::Disk,

@@ -110,7 +110,7 @@ fn a_signal_of_a_timer_ends_a_wait_as_a_limit_does() {
 fn who_sleeps_between_tries_for_a_lock_waits_for_its_holder() {
     // 1 tries for the lock of a file, sleeps, and has it. 2 had it before, and gives it back while 1 sleeps.
     let lock = |story: &mut Story, utid: u32, start: i64, is_taken: bool| {
-        let call = LockCall { start, end: start + 1, file: 4, descriptor: 77, is_taken };
+        let call = LockCall { start, end: start + 1, file: 4, descriptor: 77, is_taken, is_take: false };
         story.history.add_lock(utid, call);
     };
     let slept = |gives_back: bool, is_had: bool| {
