@@ -20,7 +20,7 @@ NEEDS = {
 """The other crates that each crate may use, also for its tests."""
 ROOMS = (
     ("columns", "syscall_arguments", "writer"),
-    ("order", "syscall_names", "tables"),
+    ("order", "ports", "syscall_names", "tables"),
     ("blame", "model", "sink"),
     ("timeline",),
     ("tracepoint",),

@@ -18,6 +18,7 @@ mod import;
 mod jitdump_file;
 mod model;
 mod order;
+mod ports;
 #[cfg(test)]
 #[path = "../../../testing/scale.rs"]
 mod scale;

@@ -5,12 +5,11 @@ use std::path::Path;
 
 use super::calls::Thing;
 use super::rows::{at, each, meaning, meanings};
+use crate::ports;
 use crate::writer::WriteError;
 
 /// The most descriptors that are known: a bound for hostile input.
 const MOST_DESCRIPTORS: usize = 1 << 26;
-/// The first port that Linux gives a socket that asks for none (net.ipv4.ip_local_port_range).
-const FIRST_FREE_PORT: u16 = 32_768;
 
 /// What each descriptor is, by its id.
 #[derive(Default)]
@@ -75,10 +74,7 @@ impl Descriptors {
 /// Tells whether the end of a connection whose beginning was not seen looks like that of a service.
 fn serves(local: Option<&str>, peer: Option<&str>) -> bool {
     let port = |address: Option<&str>| address.and_then(|address| address.rsplit(':').next()?.parse::<u16>().ok());
-    match (port(local), port(peer)) {
-        (Some(local), Some(peer)) => local < FIRST_FREE_PORT && peer >= FIRST_FREE_PORT,
-        _ => false,
-    }
+    port(local).zip(port(peer)).and_then(|(mine, theirs)| ports::serves(mine, theirs)).unwrap_or(false)
 }
 
 #[cfg(test)]

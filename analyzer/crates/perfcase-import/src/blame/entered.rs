@@ -50,7 +50,9 @@ pub(super) fn add_calls(
         let utid = utids.value(row);
         match did.kind {
             CallKind::Futex => add_futex(history, utid, &did, Futex::of(names.name(name), arguments, row)),
-            CallKind::Demand if is_lock(names.name(name), arguments, row) => add_lock(history, things, utid, &did),
+            CallKind::Demand if is_lock(names.name(name), arguments, row) => {
+                add_lock(history, things, utid, &did, is_take(names.name(name), arguments, row));
+            }
             _ => {}
         }
         let Some(thread) = history.thread_mut(utid) else { continue };
@@ -146,13 +148,13 @@ fn add_futex(history: &mut History, utid: u32, did: &Did, futex: Option<Futex>) 
 }
 
 /// Adds a call about the lock of a file.
-fn add_lock(history: &mut History, things: &Descriptors, utid: u32, did: &Did) {
+fn add_lock(history: &mut History, things: &Descriptors, utid: u32, did: &Did, is_take: bool) {
     let Did { start, end, descriptor, .. } = *did;
     let is_taken = did.has_failed(&TAKEN);
     if let Some(file) = things.file(descriptor)
         && (is_taken || did.ret == Some(0))
     {
-        history.add_lock(utid, LockCall { start, end, file, descriptor, is_taken });
+        history.add_lock(utid, LockCall { start, end, file, descriptor, is_taken, is_take });
     }
 }
 
@@ -171,6 +173,11 @@ fn is_lock(name: Option<&[u8]>, arguments: &ListArray, row: usize) -> bool {
         Some(b"fcntl" | b"fcntl64") => argument(arguments, row, 1).is_none_or(|operation| LOCKS.contains(&operation)),
         _ => false,
     }
+}
+
+/// Tells whether a call asks flock(2) for a lock: without LOCK_UN.
+fn is_take(name: Option<&[u8]>, arguments: &ListArray, row: usize) -> bool {
+    name == Some(b"flock") && argument(arguments, row, 1).is_some_and(|operation| operation & 8 == 0)
 }
 
 /// Tells whether a poll or select is about no descriptor: it is a sleep.

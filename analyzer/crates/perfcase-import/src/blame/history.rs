@@ -229,7 +229,9 @@ impl History {
     /// Adds a call about the lock of a file.
     pub(super) fn add_lock(&mut self, utid: u32, call: LockCall) {
         let Some(thread) = self.threads.get_mut(utid as usize) else { return };
+        let before = self.locks.count;
         self.locks.add(utid, &mut thread.tries, call);
+        self.count += self.locks.count - before;
     }
 
     /// Notes that a thread waited for a word with a limit of time.
@@ -259,9 +261,10 @@ impl History {
     pub(super) fn sort(&mut self) {
         self.cpus.iter_mut().for_each(|runs| runs.sort_unstable());
         self.wakes.values_mut().for_each(|wakes| wakes.sort_unstable());
-        for thread in &mut self.threads {
+        self.locks.sort();
+        for (utid, thread) in self.threads.iter_mut().enumerate() {
             thread.calls.sort_by_key(|call| call.start);
-            thread.tries.settle();
+            thread.tries.settle(utid as u32, &mut self.locks);
         }
     }
 
@@ -294,6 +297,7 @@ impl History {
             count += wakes.len();
             !wakes.is_empty()
         });
-        self.count = count;
+        self.locks.forget(begin);
+        self.count = count + self.locks.count;
     }
 }

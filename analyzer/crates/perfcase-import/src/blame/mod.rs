@@ -43,6 +43,8 @@ pub(crate) struct Written {
     pub(crate) rows: u64,
     /// Requests and questions that were too many to be followed.
     pub(crate) refused_count: u64,
+    /// Calls for the locks of files, and sleeps between them, that were too many to find out who had the locks.
+    pub(crate) refused_lock_count: u64,
     /// Some waits were not followed, because all of them together would take too long.
     pub(crate) is_bounded: bool,
 }
@@ -91,7 +93,8 @@ pub(crate) fn write(folder: &Path) -> Result<Option<Written>, WriteError> {
         history.forget(edges.0);
         edges = (edges.1, end);
     }
-    Ok(Some(Written { rows: output.finish(&names)?, refused_count: works.refused_count, is_bounded: looks_left == 0 }))
+    let (refused_count, refused_lock_count) = (works.refused_count, history.locks.refused_count);
+    Ok(Some(Written { rows: output.finish(&names)?, refused_count, refused_lock_count, is_bounded: looks_left == 0 }))
 }
 
 /// The writing of one window.

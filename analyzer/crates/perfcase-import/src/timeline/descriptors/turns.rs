@@ -12,11 +12,10 @@ use super::history::{BEFORE, Key, Listed};
 use super::names::{Things, family_name};
 use super::sockets::{Connection, Sockets, bracketed};
 use crate::model::NameId;
+use crate::ports;
 use crate::tables::{RequestRow, SocketTurnRow, Tables};
 
 const NO_SOCKET: u32 = u32::MAX;
-/// Linux uses ports from this one on for outgoing connections.
-const FIRST_OUTGOING_PORT: u16 = 32768;
 
 /// A descriptor, from the call that made or closed it until the next one.
 struct Birth {
@@ -328,8 +327,7 @@ fn socket(
     } else if is_listening(theirs) {
         Some(true)
     } else {
-        let is_low = |port: u16| port < FIRST_OUTGOING_PORT;
-        mine.zip(theirs).filter(|&(mine, theirs)| is_low(mine) != is_low(theirs)).map(|(_, theirs)| is_low(theirs))
+        mine.zip(theirs).and_then(|(mine, theirs)| ports::serves(theirs, mine))
     };
     let has_peer = |connection: &&Connection| connection.family == "unix" || port(connection.peer_port).is_some();
     let began = signs.iter().rev().find_map(|(.., sign)| match sign {
