@@ -1,4 +1,4 @@
-"""A service writes a line to its audit log in each request, and flushes it to the disk each time: the disk is as fast as ever.
+"""A service writes a line to its audit log in each request, and flushes it to the disk each time: the disk is as slow as ever (200 a second).
 
 Source: fsync(2); PostgreSQL manual, wal_sync_method and commit_delay: a flush for each transaction is what groups of them avoid.
 """
@@ -14,7 +14,8 @@ MOVED = r"(fsync|audit\.log)"
 
 
 def play(scene):
-    folder = scene.disk()
+    device, folder = scene.file_system("/mnt", "64M"), "/mnt"
+    scene.throttle(device, 200)
     gunicorn(
         scene,
         f"""

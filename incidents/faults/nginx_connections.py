@@ -13,6 +13,7 @@ CAUSE = "nginx closes new connections of client at once: all of its worker_conne
 NAMED = r"client.*(without an answer|reset|closed|closes).*nginx|nginx.*(closed|closes|worker_connections|turns)"
 BLAMED = ""
 MOVED = r"(without an answer|closed|closes|reset).*nginx|nginx.*(closed|closes|reset|without an answer)"
+TRUE_ALSO = r"sleep of the thread gunicorn"  # each answer takes its 30 ms in the healthy one too
 
 
 def play(scene):

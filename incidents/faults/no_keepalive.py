@@ -13,11 +13,11 @@ from collections import deque
 
 from programs import gunicorn, web_clients
 
-CAUSE = "gunicorn connects to 127.0.0.1's cache 10.8.0.2:6379 again for each question, 20 ms each"
+CAUSE = "gunicorn connects to the cache 10.8.0.2:6379 again for each question, 20 ms each"
 NAMED = r"gunicorn.*(\bconnect\b|connects|new connection|handshake).*10\.8\.0\.2:6379|gunicorn.*10\.8\.0\.2:6379.*(\bconnect\b|connects|new connection|handshake)"
 BLAMED = r"^gunicorn .*(connect|handshake).*(6379|redis)|^gunicorn .*(6379|redis).*(connect|handshake)"
 MOVED = r"(connect|handshake).*10\.8\.0\.2:6379|10\.8\.0\.2:6379.*(connect|handshake)"
-TRUE_ALSO = r"10\.8\.0\.2:6379"  # each question takes its 20 ms in the healthy one too
+TRUE_ALSO = r"10\.8\.0\.2:6379|wire"  # each question takes its 20 ms in the healthy one too
 
 NEW_NETWORK, DELAY_S = 0x40000000, 0.01
 

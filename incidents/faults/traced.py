@@ -30,8 +30,8 @@ def play(scene):
         if not scene.is_bad:
             time.sleep(1)
             return
-        for thread in os.listdir(f"/proc/{number}/task"):
-            if ptrace(SEIZE, int(thread), None, 1):  # 1: a stop at a system call is told from SIGTRAP
+        for thread in Path(f"/proc/{number}/task").iterdir():
+            if ptrace(SEIZE, int(thread.name), None, 1):  # 1: a stop at a system call is told from SIGTRAP
                 os.write(2, b"ptrace failed\n")
             os.kill(number, 18)
         while True:
