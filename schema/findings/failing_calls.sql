@@ -13,8 +13,9 @@
 -- next: perfcase view connection: each end that was connected to, how many connections failed, and when
 -- next: perfcase view syscall_error: each error with the descriptor, the peer, and when it began
 -- next: perfcase view syscall_log: the calls before the first one
+-- next: on the host, of a call that takes a path: strace -f -e status=failed -e trace=%file -p PID. A recording has no names of files that could not be opened
 -- about: what the process has too little of, and those who are not answered if it cannot accept them
--- follows from: fd_leak, thread_leak
+-- follows from: fd_leak, thread_leak, unreaped_children
 -- taught by: A tale of ten bugs (3)
 -- source: syscall_error, connection, file_system, service_address, workload_thread
 -- evidence: SELECT process, pid, name, errno_name, target, peer, error_count, call_count, error_ratio, first_ts_ns FROM syscall_error

@@ -1,7 +1,7 @@
 -- stopped: A process was stopped: by a signal, a debugger or the freezer of its control group
 -- condition: a thread of the workload was stopped (state T: SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU in signal(7)) or traced (state t: ptrace(2), as by a debugger or
 --   strace), or slept as the freezer of a control group told it (docker pause; the callchain of who woke it before or after says so: cgroups/freezer-subsystem.rst, cgroup-v2.rst of the kernel) for 1 s or longer without a break, or again and again for a tenth of the recording and 1 s in all (as
---   cpulimit does, or strace at each call); by its context switches or, where it did not run at all, by snapshots after the first one that all say so with the same
+--   cpulimit does), or by who traces it 100 times a second or more, however short: strace stops it twice at each system call (PTRACE_SYSCALL), where a person at a debugger does not; by its context switches or, where it did not run at all, by snapshots after the first one that all say so with the same
 --   number of runs. A warning; critical if others waited for it for a tenth of the workload's time; a note if nobody was seen to wait for it, as for a job that its user has suspended. Each waited
 --   for it as far as blame follows the wait to it
 -- means: it does nothing and answers nobody until it is continued (SIGCONT). Connections to it are accepted by the kernel and requests queue up
@@ -15,7 +15,7 @@
 -- evidence: SELECT t.comm, t.tid, s.state, s.ts_ns, s.duration_ns, s.is_open, w.comm AS continued_by FROM followed_state AS s JOIN thread AS t USING (utid)
 --   LEFT JOIN thread AS w ON w.utid = s.waker_utid WHERE s.state IN ('stopped', 'traced') ORDER BY s.duration_ns DESC, s.ts_ns, t.tid
 WITH threshold AS (
-  SELECT 1000000000 AS stopped_ns, 0.1 AS often_ratio, 0.1 AS critical_ratio, 10000000 AS freezing_ns
+  SELECT 1000000000 AS stopped_ns, 0.1 AS often_ratio, 100 AS traced_per_s, 0.1 AS critical_ratio, 10000000 AS freezing_ns
 ), freezer AS (
   SELECT DISTINCT e.stack_id
   FROM stack_entry AS e
@@ -33,8 +33,9 @@ WITH threshold AS (
   CROSS JOIN threshold AS h
   WHERE s.state IN ('stopped', 'traced') AND s.utid IN (SELECT utid FROM workload_thread)
   GROUP BY s.utid, s.state
-  HAVING max(s.duration_ns) < any_value(h.stopped_ns) AND sum(s.duration_ns) >= any_value(h.stopped_ns)
-    AND sum(s.duration_ns) >= any_value(h.often_ratio) * (SELECT max(duration_ns) FROM recorded_span WHERE table_name = 'thread_state')
+  HAVING max(s.duration_ns) < any_value(h.stopped_ns) AND (sum(s.duration_ns) >= any_value(h.stopped_ns)
+      AND sum(s.duration_ns) >= any_value(h.often_ratio) * (SELECT max(duration_ns) FROM recorded_span WHERE table_name = 'thread_state')
+    OR s.state = 'traced' AND count(*) >= any_value(h.traced_per_s) * (SELECT max(duration_ns) FROM recorded_span WHERE table_name = 'thread_state') / 1e9)
 ), held AS (
   FROM often
   UNION ALL
