@@ -5,6 +5,7 @@ import {
   autocompletion,
   closeBrackets,
   closeBracketsKeymap,
+  closeCompletion,
   completionKeymap,
 } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
@@ -87,7 +88,9 @@ export function Editor({ given, schema, onChange, onRun }: EditorProps) {
   callbacks.current = { onChange, onRun };
   useEffect(() => {
     const root = host.current!.shadowRoot ?? host.current!.attachShadow({ mode: "open" });
-    const run = () => {
+    const run = (running: EditorView) => {
+      // A list that opens now would lie over the rows, and take the next click.
+      closeCompletion(running);
       callbacks.current.onRun();
       return true;
     };
