@@ -10,6 +10,7 @@ import { Problem, Waiting } from "./problem";
 import { safe } from "./safe";
 import { sqlOf } from "./sql";
 import { SqlRows } from "./sql-rows";
+import { count } from "./units";
 
 type Finding = RowOf<"finding">;
 
@@ -26,7 +27,7 @@ function goTo(finding: string): void {
   document.querySelector(`[data-finding="${CSS.escape(finding)}"]`)?.scrollIntoView({ block: "start" });
 }
 
-/** The titles alone, for the top of a page: each leads to the rest of it. */
+/** What is wrong in a sentence with figures each, for the top of a page: each leads to the rest of it. */
 export function Headlines({ answer: { data, loading } }: { answer: Answer<Finding[]> }) {
   if (!data) return loading ? <Waiting what="Judging" /> : null;
   const rules = Map.groupBy(data, ({ finding }) => finding);
@@ -39,11 +40,17 @@ export function Headlines({ answer: { data, loading } }: { answer: Answer<Findin
   return (
     <Fresh isOld={loading}>
       <ul class="headlines" aria-label="What is wrong">
-        {[...rules].map(([finding, [first]]) => (
+        {[...rules].map(([finding, [first, ...others]]) => (
           <li key={finding}>
             <button type="button" onClick={() => goTo(finding ?? "")}>
               <span class={`badge ${first!.severity}`}>{first!.severity}</span>
-              <strong>{first!.title}</strong>
+              <span class="headline">
+                <strong>{first!.title}</strong>
+                <span class="headline-figures">
+                  {safe(first!.subject ?? "")}: {safe(first!.message ?? "")}
+                </span>
+                {others.length > 0 && <span class="quiet">and {count(others.length)} more</span>}
+              </span>
             </button>
           </li>
         ))}

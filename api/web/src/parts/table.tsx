@@ -6,10 +6,12 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import type { Row } from "../api/rows";
 import type { Column } from "../api/types.gen";
 import { compare, exactly, isNumeric, written } from "./cell";
+import { heading } from "./heading";
 import { safe } from "./safe";
 import type { Sort } from "./sql";
 
 const ROW_PX = 25;
+const HEAD_PX = 43;
 const MEASURED_ROWS = 200;
 const [NARROWEST, WIDEST] = [6, 56];
 
@@ -39,6 +41,7 @@ export function Table(props: TableProps) {
     [props.rows, own, props.onSort],
   );
   const [at, setAt] = useState(-1);
+  const [told, setTold] = useState<Told | null>(null);
   const scroll = useRef<HTMLDivElement>(null);
   const virtual = useVirtual(rows.length, scroll);
   const items = virtual.getVirtualItems();
@@ -92,7 +95,9 @@ export function Table(props: TableProps) {
       role="region"
       aria-label={props.label}
       onKeyDown={walk}
+      onScroll={() => setTold(null)}
     >
+      {told && <Definition {...told} />}
       <table
         aria-rowcount={rows.length}
         style={{ width: shape.isStretched ? `max(100%, ${shape.total}ch)` : `${shape.total}ch` }}
@@ -112,6 +117,7 @@ export function Table(props: TableProps) {
                 isNumeric={shape.numeric.has(column.name)}
                 sort={sort?.name === column.name ? sort : null}
                 onPress={() => press(column.name)}
+                onTold={setTold}
               />
             ))}
           </tr>
@@ -158,9 +164,37 @@ interface HeadProps {
   isNumeric: boolean;
   sort: Sort | null;
   onPress: () => void;
+  onTold: (told: Told | null) => void;
 }
 
-function Head({ column, isFirst, isNumeric, sort, onPress }: HeadProps) {
+/** Which column's definition is shown, and where. */
+interface Told {
+  column: Column;
+  left: number;
+  top: number;
+}
+
+const DEFINITION = "definition-of-a-column";
+const DEFINITION_PX = 320;
+
+function Definition({ column, left, top }: Told) {
+  return (
+    <div id={DEFINITION} class="head-about" role="tooltip" style={{ left: `${left}px`, top: `${top}px` }}>
+      <p class="mono">
+        {safe(column.name)}
+        {column.unit && ` (${column.unit})`}
+      </p>
+      {column.description && <p>{safe(column.description)}</p>}
+    </div>
+  );
+}
+
+function Head({ column, isFirst, isNumeric, sort, onPress, onTold }: HeadProps) {
+  const { words, kind } = heading(column);
+  const tell = (head: Element) => {
+    const { left, bottom } = head.getBoundingClientRect();
+    onTold({ column, left: Math.max(8, Math.min(left, innerWidth - DEFINITION_PX - 8)), top: bottom + 2 });
+  };
   const about = [column.description, column.unit && `Unit: ${column.unit}`].filter(Boolean).join("\n");
   return (
     <th
@@ -168,9 +202,23 @@ function Head({ column, isFirst, isNumeric, sort, onPress }: HeadProps) {
       class={isNumeric ? "number" : ""}
       aria-sort={sort ? (sort.isDescending ? "descending" : "ascending") : "none"}
     >
-      <button type="button" tabIndex={isFirst ? 0 : -1} title={about} onClick={onPress}>
-        {safe(column.name)}
-        {sort && <span class="sort">{sort.isDescending ? "▾" : "▴"}</span>}
+      <button
+        type="button"
+        tabIndex={isFirst ? 0 : -1}
+        title={about}
+        aria-describedby={DEFINITION}
+        onClick={onPress}
+        // By a key or a tap; a mouse has the title, and sorts without a text over the rows.
+        onFocus={(event) => event.currentTarget.matches(":focus-visible") && tell(event.currentTarget)}
+        onPointerUp={(event) => event.pointerType === "touch" && tell(event.currentTarget)}
+        onBlur={() => onTold(null)}
+      >
+        <span class="head-words">
+          {safe(words)}
+          {kind && <span class="head-kind"> {kind}</span>}
+          {sort && <span class="sort">{sort.isDescending ? "▾" : "▴"}</span>}
+        </span>
+        {words !== column.name && <span class="head-name mono">{safe(column.name)}</span>}
       </button>
     </th>
   );
@@ -242,7 +290,8 @@ function measured(columns: readonly Column[], rows: readonly Row[], given: Recor
   for (const column of columns) {
     if (some.some((row) => isNumeric(row[column.name]))) numeric.add(column.name);
     // Heads are set smaller than cells, and letters are narrower than the digits that ch counts.
-    let chars = Math.ceil(column.name.length * 0.9) + 1;
+    const { words, kind } = heading(column);
+    let chars = Math.ceil(Math.max(column.name.length * 0.88, (words.length + kind.length + 1) * 0.86)) + 1;
     for (const row of some) chars = Math.max(chars, written(row[column.name], column).length);
     const width = given[column.name] ?? Math.min(WIDEST, Math.max(NARROWEST, chars)) + 2;
     widths.set(column.name, width);
@@ -259,7 +308,7 @@ function useVirtual(count: number, scroll: { current: HTMLDivElement | null }): 
     estimateSize: () => ROW_PX,
     overscan: 12,
     // Below the head, which stays in sight.
-    scrollPaddingStart: ROW_PX + 4,
+    scrollPaddingStart: HEAD_PX,
     observeElementRect,
     observeElementOffset,
     scrollToFn: elementScroll,

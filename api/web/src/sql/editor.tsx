@@ -5,10 +5,11 @@ import {
   autocompletion,
   closeBrackets,
   closeBracketsKeymap,
+  closeCompletion,
   completionKeymap,
 } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-import { keywordCompletionSource, PostgreSQL, sql } from "@codemirror/lang-sql";
+import { keywordCompletionSource, sql, SQLDialect } from "@codemirror/lang-sql";
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { Annotation, Compartment, EditorState, Prec } from "@codemirror/state";
 import { EditorView, keymap, placeholder } from "@codemirror/view";
@@ -34,6 +35,21 @@ const LOOK = EditorView.theme({
   ".cm-completionInfo": { fontFamily: "var(--sans)", maxWidth: "340px" },
   ".cm-matchingBracket": { backgroundColor: "var(--accent-wash) !important" },
 });
+/** DuckDB's words of a SELECT: nothing else may be asked, so nothing else is offered. */
+const DUCKDB = SQLDialect.define({
+  doubleDollarQuotedStrings: true,
+  operatorChars: "+-*/<>=~!@#%^&|`?",
+  keywords:
+    "all and anti any as asc asof between by case cast collate cross current desc describe distinct else end except exclude exists " +
+    "false filter first following from full group having ilike in inner intersect interval is join last lateral left like limit " +
+    "materialized natural not null nulls offset on or order outer over partition pivot positional preceding qualify range recursive " +
+    "replace right row rows sample select semi show similar summarize then to true try_cast unbounded union unnest unpivot using " +
+    "values when where window with within",
+  types:
+    "bigint blob boolean date decimal double float hugeint integer json list map real smallint struct text time timestamp tinyint " +
+    "ubigint uinteger usmallint utinyint uuid varchar",
+});
+
 const COLOURS = syntaxHighlighting(
   HighlightStyle.define([
     { tag: tags.keyword, color: "var(--accent)" },
@@ -72,7 +88,9 @@ export function Editor({ given, schema, onChange, onRun }: EditorProps) {
   callbacks.current = { onChange, onRun };
   useEffect(() => {
     const root = host.current!.shadowRoot ?? host.current!.attachShadow({ mode: "open" });
-    const run = () => {
+    const run = (running: EditorView) => {
+      // A list that opens now would lie over the rows, and take the next click.
+      closeCompletion(running);
       callbacks.current.onRun();
       return true;
     };
@@ -94,7 +112,7 @@ export function Editor({ given, schema, onChange, onRun }: EditorProps) {
             ...historyKeymap,
             ...defaultKeymap,
           ]),
-          sql({ dialect: PostgreSQL }),
+          sql({ dialect: DUCKDB }),
           EditorView.lineWrapping,
           TYPED_OVER,
           EditorView.contentAttributes.of({ "aria-label": "SQL" }),
@@ -120,7 +138,7 @@ export function Editor({ given, schema, onChange, onRun }: EditorProps) {
   }, [given]);
   useEffect(() => {
     if (!schema) return;
-    const sources = [completing(words(schema)), keywordCompletionSource(PostgreSQL, true)];
+    const sources = [completing(words(schema)), keywordCompletionSource(DUCKDB, true)];
     view.current!.dispatch({
       effects: completion.current.reconfigure(autocompletion({ override: sources, icons: false })),
     });
