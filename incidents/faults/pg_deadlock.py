@@ -10,7 +10,7 @@ from programs import Session, postgres
 
 CAUSE = "sessions of postgres wait for each other's row locks until deadlock_timeout (1 s)"
 NAMED = r"(answers_wait|unanswered|lock).*postgres.*(lock|another of its processes|timer|in vain)"
-BLAMED = r"^postgres .*(timeout|lock)"
+BLAMED = r"^postgres .*(alarm|lock)"
 MOVED = r"postgres"
 
 

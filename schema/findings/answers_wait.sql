@@ -1,7 +1,7 @@
 -- answers_wait: The answers of a service wait, most of the time for one thing
 -- condition: a process, or a server with its workers (service_process), answered 20 requests or more, in 10 ms or more on average, and at any moment half a request or more was
 --   under way on average; more than half of the time of all its requests was due to one cause other than its own work: another
---   thread that ran, a CPU that another process had, a CPU quota that was used up, a block device, the answer of another service, a sleep or a timeout, a timer or device that has no name, a
+--   thread that ran, a CPU that another process had, a CPU quota that was used up, a block device, the answer of another service, a sleep, a timeout or an alarm, a timer or device that has no name, a
 --   process that was stopped, or a thread that held what was needed and had nothing to do itself. The cause is found by following each wait to what its waker did meanwhile (blame).
 --   Critical from 100 ms on average. A note if an event loop's own timer decides: the poll that it ends names no peer. Such a service
 --   holds answers back until there is news (long polling in RFC 6202, BLPOP of Redis), and nobody was asked in vain. A lock that another of
@@ -44,7 +44,7 @@ WITH threshold AS (
   SELECT f.service_upid AS upid, b.cause, coalesce(g.service_upid, o.upid) AS on_upid, b.depth, o.upid <> t.upid AND g.service_upid = f.service_upid AS is_sibling,
     CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device, 'a block device') WHEN b.cause IN ('network', 'timeout') THEN coalesce(d.peer, d.target) END AS on_target,
     CASE WHEN b.cause = 'no_work' THEN coalesce(d.peer, d.target) END AS idle_target,
-    CASE WHEN b.cause IN ('running', 'quota', 'no_work', 'sleep', 'timeout', 'interrupt', 'stopped') THEN o.comm END AS on_comm, b.on_call,
+    CASE WHEN b.cause IN ('running', 'quota', 'no_work', 'sleep', 'timeout', 'alarm', 'interrupt', 'stopped') THEN o.comm END AS on_comm, b.on_call,
     b.cause = 'timeout' AND d.peer IS NULL AND b.on_call IN ('poll', 'ppoll', 'ppoll_time64', 'select', '_newselect', 'pselect6', 'pselect6_time64',
       'epoll_wait', 'epoll_pwait', 'epoll_pwait2') AS is_timer,
     -- Its waker, of the same process, gave it what it waited for.
@@ -60,7 +60,7 @@ WITH threshold AS (
   LEFT JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id
   LEFT JOIN block_device AS v ON v.device = b.device
   LEFT JOIN stack AS k ON k.stack_id = b.on_stack_id AND b.cause = 'running'
-  WHERE b.work = 'request' AND b.cause IN ('running', 'cpu_taken', 'quota', 'disk', 'network', 'no_work', 'sleep', 'timeout', 'interrupt', 'stopped')
+  WHERE b.work = 'request' AND b.cause IN ('running', 'cpu_taken', 'quota', 'disk', 'network', 'no_work', 'sleep', 'timeout', 'alarm', 'interrupt', 'stopped')
 ), cause AS (
   SELECT upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END AS on_upid, on_target, mode(on_comm ORDER BY on_comm) AS on_comm,
     mode(on_call ORDER BY on_call) AS on_call, mode(idle_target ORDER BY idle_target) AS idle_target, sum(wait_ns) AS wait_ns, sum(thread_ns) AS thread_ns,
@@ -72,7 +72,7 @@ WITH threshold AS (
     AND (cause <> 'cpu_taken' OR on_upid IS DISTINCT FROM upid)
     -- A client that says nothing: what it is sent later answers others (a chat, a subscription). Where several requests are under way, the
     -- next one, which ends a wait for any of them, does not answer the others: its client may have slept before it.
-    AND NOT ((cause = 'no_work' OR cause IN ('sleep', 'timeout') AND is_one_of_many) AND EXISTS (FROM own_client AS c WHERE c.upid = due.upid AND c.client_upid = due.on_upid))
+    AND NOT ((cause = 'no_work' OR cause IN ('sleep', 'timeout', 'alarm') AND is_one_of_many) AND EXISTS (FROM own_client AS c WHERE c.upid = due.upid AND c.client_upid = due.on_upid))
   GROUP BY ALL
 ), named AS (
   SELECT c.*, cause = 'running' AND 2 * handed_ns > wait_ns AND on_upid = upid AS is_own_lock,

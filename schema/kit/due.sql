@@ -10,6 +10,7 @@ CASE $cause
   WHEN 'network' THEN 'data from ' || coalesce($on_what, 'another end')
   -- What looks like a sleep (Thread.sleep of Java is one) and what did not come in time are the same there.
   WHEN 'timeout' THEN CASE WHEN $on_what IS NULL AND starts_with($in_call, 'futex') THEN 'a timed wait that nobody ended' ELSE coalesce($on_what, 'nothing that came') || ', in vain' END
+  WHEN 'alarm' THEN format('an alarm of {}: a timer sent a signal', coalesce($on_whom, 'an unknown thread'))
   WHEN 'no_work' THEN coalesce($on_whom, 'an unknown thread') || ', which had nothing to do'
   WHEN 'sleep' THEN 'a sleep of ' || coalesce($on_whom, 'an unknown thread')
   WHEN 'interrupt' THEN 'a device or timer without a name'
@@ -21,6 +22,6 @@ CASE $cause
 END || CASE WHEN $cause IN ('disk', 'network', 'timeout', 'interrupt', 'open') AND $on_whom <> coalesce($who, '') THEN ', by ' || $on_whom ELSE '' END
   || CASE
     WHEN $cause IN ('no_work', 'open') THEN coalesce(format(' ({})', nullif(concat_ws(' on ', 'in ' || $in_call, $on_what), '')), '')
-    WHEN $cause IN ('running', 'disk', 'timeout') THEN coalesce(format(' (in {})', $in_call), '')
+    WHEN $cause IN ('running', 'disk', 'timeout', 'alarm') THEN coalesce(format(' (in {})', $in_call), '')
     ELSE ''
   END

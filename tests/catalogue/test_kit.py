@@ -70,6 +70,7 @@ def test_the_first_outgoing_port_is_the_same_in_sql_and_in_the_importer() -> Non
         ("@bucket_min(4)", 4), ("@bucket_min(1125899906842623)", 562949953421312), (f"@bucket_max({LARGEST})", LARGEST),
         ("@state_word('D')", "disk_sleep"), ("@state_word('x')", None),
         ("@severity(1 > 0, false)", "critical"), ("@severity(false, true)", "warning"), ("@severity(NULL, false)", "note"),
+        ("@due('a', 'alarm', 'b', 'anon_inode:[eventpoll]', 'epoll_wait')", "an alarm of b: a timer sent a signal (in epoll_wait)"),
         ("@due('a', 'disk', 'b', 'sda', 'read')", "sda, by b (in read)"), ("@due('a', 'no_work', 'b', NULL, 'read')", "b, which had nothing to do (in read)"),
         (f"x FROM (WITH {NO_SOURCE} SELECT @stranger(NULL) AS x)", False), (f"x FROM (WITH {OF_PERF} SELECT @stranger(NULL) AS x)", True),
         (f"x FROM (WITH {OF_PERF} SELECT @stranger(7) AS x)", False),

@@ -18,7 +18,7 @@ CAUSES = re.findall(r"(?:\. |^)([a-z_]+): ", DESCRIPTION)
 
 
 def test_all_causes_are_described() -> None:
-    assert len(CAUSES) == 14
+    assert len(CAUSES) == 15
 
 
 @pytest.mark.parametrize("cause", CAUSES)

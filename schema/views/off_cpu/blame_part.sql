@@ -29,7 +29,7 @@ SELECT b.ts_ns, b.duration_ns, b.utid, t.tid, t.pid, coalesce(n.comm, t.comm) AS
     WHEN b.cause IN ('cpu_taken', 'cpu_idle', 'quota') THEN 'run_queue'
     WHEN b.cause = 'disk' THEN 'disk'
     WHEN b.cause = 'network' THEN 'peer'
-    WHEN b.cause IN ('sleep', 'timeout') THEN 'timer'
+    WHEN b.cause IN ('sleep', 'timeout', 'alarm') THEN 'timer'
     WHEN b.cause = 'no_work' THEN 'idle'
     ELSE 'other'
   END AS kind,

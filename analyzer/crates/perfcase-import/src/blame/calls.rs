@@ -46,9 +46,7 @@ impl CallKind {
             | "mq_timedreceive"
             | "msgrcv" => CallKind::Signal,
             "write" | "writev" | "send" | "sendto" | "sendmsg" | "sendmmsg" | "sendfile" | "sendfile64" | "splice"
-            | "tee" | "vmsplice" | "connect" | "shutdown" | "close" | "kill" | "tgkill" | "exit_group" | "exit" => {
-                CallKind::Send
-            }
+            | "tee" | "vmsplice" | "connect" | "shutdown" | "close" | "exit_group" | "exit" => CallKind::Send,
             "flock" | "fcntl" | "fcntl64" | "fsync" | "fdatasync" | "sync" | "syncfs" | "sync_file_range" | "msync"
             | "open" | "openat" | "openat2" | "creat" | "unlink" | "unlinkat" | "rename" | "renameat" | "renameat2"
             | "mkdir" | "mkdirat" | "rmdir" | "ftruncate" | "fallocate" => CallKind::Demand,

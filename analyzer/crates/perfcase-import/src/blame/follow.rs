@@ -27,6 +27,8 @@ pub(super) enum Cause {
     Sleep,
     /// What a thread waited for did not come in the time that it gave it.
     Timeout,
+    /// What a thread waited for did not come before a timer sent it a signal.
+    Alarm,
     /// A thread had no work: it waited for a request, a connection, a key.
     NoWork,
     /// A device or a timer that the recording does not name.
@@ -52,6 +54,7 @@ impl Cause {
             Cause::Network => b"network",
             Cause::Sleep => b"sleep",
             Cause::Timeout => b"timeout",
+            Cause::Alarm => b"alarm",
             Cause::NoWork => b"no_work",
             Cause::Interrupt => b"interrupt",
             Cause::Stopped => b"stopped",
@@ -132,8 +135,8 @@ impl Path {
 }
 
 impl Known<'_> {
-    /// Adds what the time of a thread between two times is due to.
-    pub(super) fn follow(&self, path: &mut Path, utid: u32, from: i64, to: i64, depth: u32) {
+    /// Adds what the time of a thread between two times is due to. `limit` is when the wait ended that is followed.
+    pub(super) fn follow(&self, path: &mut Path, utid: u32, (from, to): (i64, i64), limit: i64, depth: u32) {
         let pieces = self.history.thread(utid).map_or(&[][..], |thread| thread.pieces_after(from));
         let mut at = from;
         for piece in pieces {
@@ -149,7 +152,7 @@ impl Known<'_> {
                 at = piece.start;
             }
             let until = piece.end.min(to);
-            self.piece(path, utid, piece, (at, until), to, depth);
+            self.piece(path, utid, piece, (at, until), limit, depth);
             at = until;
         }
         if at < to {
@@ -168,7 +171,7 @@ impl Known<'_> {
             creator if creator == utid || depth >= DEEPEST => {
                 self.nothing(path, creator, (known, born), Cause::NotFollowed, depth + 1);
             }
-            creator if born > known => self.follow(path, creator, known, born, depth + 1),
+            creator if born > known => self.follow(path, creator, (known, born), born, depth + 1),
             _ => {}
         }
         self.nothing(path, utid, (born, to), Cause::NotRecorded, depth);
@@ -224,10 +227,10 @@ impl Known<'_> {
             Doing::Runnable => self.queue(path, &due, piece.got_cpu),
             Doing::Stopped => path.push(Due { cause: Cause::Stopped, ..due }),
             Doing::Sleeping | Doing::DiskSleep => match self.ended_by(utid, piece, &call, limit, depth) {
-                End::By(waker) if depth >= DEEPEST => {
+                End::By(waker, _) if depth >= DEEPEST => {
                     self.nothing(path, waker, (from, to), Cause::NotFollowed, depth + 1);
                 }
-                End::By(waker) => self.follow(path, waker, from, to, depth + 1),
+                End::By(waker, end) => self.follow(path, waker, (from, to), end.unwrap_or(to), depth + 1),
                 End::For(cause, descriptor) => {
                     let device = if cause == Cause::Disk { self.device(utid, piece.end) } else { NONE };
                     path.push(Due { cause, device, descriptor, ..due });
@@ -335,32 +338,31 @@ impl Known<'_> {
         }
         let is_in_time = |end: i64| depth == 0 || end <= limit;
         if let Some((piece, call)) = self.last_of_wait(utid, piece, call).filter(|(piece, _)| is_in_time(piece.end)) {
-            return self.ended(utid, &piece, &call, true);
+            return self.ended(utid, &piece, &call, true, Some(piece.end));
         }
-        self.ended(utid, piece, call, is_in_time(piece.end))
+        self.ended(utid, piece, call, is_in_time(piece.end), None)
     }
 
-    /// Gives what ended a sleep. `is_in_time`: before what is followed had ended.
-    fn ended(&self, utid: u32, piece: &Piece, call: &Call, is_in_time: bool) -> End {
+    /// Gives what ended a sleep. `is_in_time`: before what is followed had ended; `end`: when the whole wait ended, of one in parts.
+    fn ended(&self, utid: u32, piece: &Piece, call: &Call, is_in_time: bool, end: Option<i64>) -> End {
         let (kind, thing, waker) = (call.kind, self.thing(call.descriptor), piece.waker);
         let is_thread = waker != NONE && waker != 0 && waker != utid;
         // A waker that slept itself at that moment was interrupted in its sleep: its CPU did it.
         if is_thread && is_in_time && self.did_itself(waker, piece, thing) {
-            return End::By(waker);
+            return End::By(waker, end);
         }
         if is_in_time && let Some(holder) = self.let_go_by(utid, piece, call) {
-            return End::By(holder);
+            return End::By(holder, end);
         }
         let tries = self.tries(utid, piece, call);
         if let Some(nap) = tries.filter(|nap| nap.holder != NONE) {
-            return End::By(nap.holder);
+            return End::By(nap.holder, end);
         }
         let cause = match kind {
             _ if piece.doing == Doing::DiskSleep => Cause::Disk,
             CallKind::Sleep => Cause::Sleep,
             _ if call.has_timed_out => Cause::Timeout,
-            // Its own alarm. An alarm of an event loop says nothing about what it polled for.
-            _ if call.is_cut_short && kind != CallKind::Poll && piece.context == Context::Hardirq => Cause::Timeout,
+            _ if Self::is_alarm(call, piece) => Cause::Alarm,
             CallKind::Accept => Cause::NoWork,
             CallKind::Read | CallKind::Poll | CallKind::Send if thing == Thing::Socket => Cause::Network,
             _ if waker == NONE && piece.context == Context::Unknown => Cause::NotRecorded,
@@ -417,7 +419,8 @@ impl Known<'_> {
 
 /// What ended a sleep: a thread that is followed, or a cause.
 enum End {
-    By(u32),
+    /// With when the whole wait ended, of one in parts.
+    By(u32, Option<i64>),
     /// With the descriptor that it was about.
     For(Cause, u32),
 }

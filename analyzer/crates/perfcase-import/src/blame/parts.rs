@@ -11,18 +11,28 @@ const WAITS_ON_NS: i64 = 1_000_000;
 const MOST_PARTS: usize = 256;
 
 impl Known<'_> {
-    /// Gives the last part of a wait in a poll, and its call, where the wait goes on after a part: a limit of time ended this part and the
-    /// thread did nothing with others before it polled again, or new work came, which is not what the work before it waits for.
+    /// Tells whether a timer's signal ended a sleep in a call: an alarm of the process.
+    pub(super) fn is_alarm(call: &Call, piece: &Piece) -> bool {
+        call.is_cut_short && piece.context == Context::Hardirq
+    }
+
+    /// Gives the last part of a wait in a poll, and its call, where the wait goes on after a part: a limit of time or an alarm ended this
+    /// part and the thread did nothing with others before it polled again, or new work came, which is not what the work before it waits for.
     pub(super) fn last_of_wait(&self, utid: u32, piece: &Piece, call: &Call) -> Option<(Piece, Call)> {
         let is_poll = call.kind == CallKind::Poll && piece.doing == Doing::Sleeping;
-        let thread = self.history.thread(utid).filter(|_| is_poll && (call.has_timed_out || call.is_asked))?;
+        let is_part = call.has_timed_out || Self::is_alarm(call, piece);
+        let thread = self.history.thread(utid).filter(|_| is_poll && (is_part || call.is_asked))?;
         let first = thread.calls.partition_point(|other| other.start <= call.start);
         let later = thread.calls.get(first..)?;
         let later = &later[..later.len().min(MOST_PARTS)];
-        let (mut last, mut since) = (call, 0);
+        let (mut last, mut since, mut rang) = (call, 0, i64::MIN);
         while let Some(next) = later[since..].iter().position(|other| other.kind == CallKind::Poll) {
             let (between, next) = (&later[since..since + next], since + next);
-            if !self.goes_on(utid, last, between, later[next].start) {
+            if last.is_cut_short {
+                rang = last.end;
+            }
+            let start = later[next].start;
+            if !self.goes_on(utid, last, between, start, start.saturating_sub(rang) <= WAITS_ON_NS) {
                 break;
             }
             (last, since) = (&later[next], next + 1);
@@ -32,15 +42,17 @@ impl Known<'_> {
         slept.filter(|piece| since > 0 && !piece.is_open && piece.end <= last.end).map(|piece| (*piece, *last))
     }
 
-    /// Tells whether a thread goes on with the wait of a poll in its next one, which begins at `start`.
-    fn goes_on(&self, utid: u32, call: &Call, between: &[Call], start: i64) -> bool {
+    /// Tells whether a thread goes on with the wait of a poll in its next one, which begins at `start`. `has_rung`: just after an alarm,
+    /// the thread may look what it rang for.
+    fn goes_on(&self, utid: u32, call: &Call, between: &[Call], start: i64, has_rung: bool) -> bool {
         let is_quiet = |other: &Call| match other.kind {
             CallKind::Read if other.has_timed_out => true,
+            CallKind::Read if has_rung && self.thing(other.descriptor) == Thing::Input => true,
             CallKind::Read | CallKind::Send => self.thing(other.descriptor) == Thing::File,
             CallKind::Demand | CallKind::Other => true,
             _ => false,
         };
-        if call.has_timed_out {
+        if call.has_timed_out || has_rung {
             return start.saturating_sub(call.end) <= WAITS_ON_NS && between.iter().all(is_quiet);
         }
         call.is_asked && self.works.only_began(utid, call.end, start)

@@ -411,7 +411,7 @@ fn what_is_not_known_is_said() {
     let Story { history, works, names, samples, measured, .. } = &long;
     let found = Known { history, works, names, things: &[], completions: &[], samples, measured };
     let mut path = Followed { dues: Vec::new(), budget: MOST_PIECES };
-    found.follow(&mut path, 1, 0, end, 0);
+    found.follow(&mut path, 1, (0, end), end, 0);
     assert_eq!(path.dues.iter().map(|due| due.end - due.start).sum::<i64>(), end);
     assert_eq!(path.dues.last().map(|due| due.cause), Some(Cause::NotFollowed));
     assert_eq!(NO_CALL, path.dues[0].call);

@@ -76,6 +76,19 @@ fn a_poll_that_looks_up_now_and_then_waits_on() {
 }
 
 #[test]
+fn who_waits_in_parts_for_another_that_waits_in_parts_is_followed_to_the_end() {
+    // 1 waits for 2, and 2 for 3: each looks up once. 3 runs until 300.
+    let parts = |story: Story, utid: u32, again: i64, end: i64, waker: u32| {
+        let story = story.woken(utid, 0, again - 2, 0, Doing::Sleeping, Context::Hardirq);
+        let story = story.call(utid, -1, again - 1, "epoll_wait", Thing::Event).timed_out(utid);
+        story.slept(utid, again, end, waker).call(utid, again, end + 1, "epoll_wait", Thing::Event)
+    };
+    let story = story().work(1, 0, 400, Work::Request).work(2, 0, 400, Work::Request).ran(3, 0, 400, 1);
+    let story = parts(parts(story, 1, 50, 310, 2), 2, 100, 300, 3).ran(2, 300, 400, 2);
+    assert_eq!(story.blame(1)[0], (0, 48, Cause::Running, 3, 2));
+}
+
+#[test]
 fn a_new_request_is_not_what_those_before_it_wait_for() {
     // 1 has a request and waits for 3, which runs. 2, a client, sends another request: it had slept before.
     let found = |is_asked: bool, until: i64| {
@@ -100,10 +113,33 @@ fn a_signal_of_a_timer_ends_a_wait_as_a_limit_does() {
         story.history.thread_mut(1).unwrap().calls[0].is_cut_short = is_cut_short;
         story.blame(1)[0].2
     };
-    assert_eq!(found(Context::Hardirq, true, "semop"), Cause::Timeout);
-    let others =
-        [(Context::Hardirq, false, "semop"), (Context::Softirq, true, "semop"), (Context::Hardirq, true, "poll")];
-    assert_eq!(others.map(|(context, is_cut_short, call)| found(context, is_cut_short, call)), [Cause::Interrupt; 3]);
+    assert_eq!(["semop", "epoll_wait"].map(|call| found(Context::Hardirq, true, call)), [Cause::Alarm; 2]);
+    let others = [(Context::Hardirq, false), (Context::Softirq, true)];
+    assert_eq!(others.map(|(context, is_cut_short)| found(context, is_cut_short, "semop")), [Cause::Interrupt; 2]);
+}
+
+#[test]
+fn a_poll_goes_on_after_an_alarm() {
+    // An alarm rings now and then; what it rang for is looked at; 2 wakes it in the end.
+    let found = |context: Context, between: &[(&str, Thing)], pause: i64| {
+        let story = story().work(1, 0, 300 + pause, Work::Request).woken(1, 0, 100, 0, Doing::Sleeping, context);
+        let mut story = story.call(1, -1, 101, "epoll_wait", Thing::Event).ran(2, 0, 400 + pause, 1);
+        story.history.thread_mut(1).unwrap().calls[0].is_cut_short = true;
+        let story = between
+            .iter()
+            .fold(story.ran(1, 100, 110, 0), |story, (name, thing)| story.call(1, 102, 103, name, *thing));
+        let (again, end) = (101 + pause, 200 + pause);
+        story.slept(1, again, end, 2).call(1, again, end + 1, "epoll_wait", Thing::Event).blame(1)[0]
+    };
+    let (on, over) = ((0, 100, Cause::Running, 2, 1), (0, 100, Cause::Alarm, 1, 0));
+    let handler = [("kill", Thing::Unknown), ("setitimer", Thing::Unknown)];
+    let looks = [&handler[..], &[("epoll_wait", Thing::Unknown), ("read", Thing::Input)]].concat();
+    assert_eq!([found(Context::Hardirq, &handler, 9), found(Context::Hardirq, &looks, 9)], [on, on]);
+    assert_eq!(found(Context::Hardirq, &looks, 1_000_000), on);
+    assert_eq!(found(Context::Hardirq, &looks, 1_000_001), over, "it did something else");
+    assert_eq!(found(Context::Hardirq, &[("sendto", Thing::Socket)], 9), over, "the alarm was what it waited for");
+    let no_timer = (0, 100, Cause::Interrupt, 1, 0);
+    assert_eq!(found(Context::Softirq, &handler, 9), no_timer, "no timer sent this signal");
 }
 
 #[test]

@@ -120,7 +120,7 @@ struct Done {
 /// The calls about the locks of files.
 #[derive(Default)]
 pub(super) struct Locks {
-    /// Of each file.
+    /// Those that may have given a lock back, by file.
     of: HashMap<u32, Vec<Done>>,
     /// When each thread last took or gave back the lock of a file, and whether it has found it taken since.
     last: HashMap<(u32, u32), (i64, bool)>,
