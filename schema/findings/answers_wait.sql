@@ -43,7 +43,7 @@ WITH threshold AS (
 ), due AS (
   SELECT f.service_upid AS upid, b.cause, coalesce(g.service_upid, o.upid) AS on_upid, b.depth, o.upid <> t.upid AND g.service_upid = f.service_upid AS is_sibling,
     CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device, 'a block device') WHEN b.cause IN ('network', 'timeout') THEN coalesce(d.peer, d.target) END AS on_target,
-    CASE WHEN b.cause = 'no_work' THEN coalesce(d.peer, d.target) END AS idle_target,
+    CASE WHEN b.cause = 'no_work' THEN coalesce(d.peer, d.target) END AS idle_target, CASE WHEN b.cause = 'disk' AND d.kind = 'file' THEN d.target END AS file,
     CASE WHEN b.cause IN ('running', 'quota', 'no_work', 'sleep', 'timeout', 'alarm', 'interrupt', 'stopped') THEN o.comm END AS on_comm, b.on_call,
     b.cause = 'timeout' AND d.peer IS NULL AND b.on_call IN ('poll', 'ppoll', 'ppoll_time64', 'select', '_newselect', 'pselect6', 'pselect6_time64',
       'epoll_wait', 'epoll_pwait', 'epoll_pwait2') AS is_timer,
@@ -61,6 +61,12 @@ WITH threshold AS (
   LEFT JOIN block_device AS v ON v.device = b.device
   LEFT JOIN stack AS k ON k.stack_id = b.on_stack_id AND b.cause = 'running'
   WHERE b.work = 'request' AND b.cause IN ('running', 'cpu_taken', 'quota', 'disk', 'network', 'no_work', 'sleep', 'timeout', 'alarm', 'interrupt', 'stopped')
+), disk_file AS (
+  SELECT upid, on_target, file, sum(wait_ns) AS wait_ns
+  FROM due
+  WHERE cause = 'disk' AND file IS NOT NULL
+  GROUP BY upid, on_target, file
+  QUALIFY row_number() OVER (PARTITION BY upid, on_target ORDER BY sum(wait_ns) DESC, file) = 1
 ), cause AS (
   SELECT upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END AS on_upid, on_target, mode(on_comm ORDER BY on_comm) AS on_comm,
     mode(on_call ORDER BY on_call) AS on_call, mode(idle_target ORDER BY idle_target) AS idle_target, sum(wait_ns) AS wait_ns, sum(thread_ns) AS thread_ns,
@@ -118,7 +124,7 @@ SELECT
     CASE WHEN c.is_own_lock THEN format('for a lock or condition (futex) that its thread {} had, which ran{}', coalesce(c.on_comm, '?'), c.place)
     WHEN c.is_timer THEN format('until the time that {} ({}) gave its {} was over: a timer was due, or what it waited for did not come', coalesce(q.name, '?'), q.pid, coalesce(c.on_call, 'poll')) ELSE CASE WHEN 2 * c.handed_ns > c.wait_ns THEN 'for a lock or condition (futex) that another of its threads had, which waited ' ELSE '' END || 'for ' || @due(NULL, c.cause,
       CASE WHEN c.cause <> 'network' THEN coalesce(CASE WHEN 2 * c.sibling_ns > c.wait_ns THEN 'another of its processes, ' ELSE 'the thread ' END || c.on_comm, '') || CASE WHEN c.on_upid IS DISTINCT FROM c.upid OR c.on_comm IS NULL THEN format('{}{} ({})', CASE WHEN c.on_comm IS NULL THEN '' ELSE ' of ' END, coalesce(q.name, '?'), q.pid) ELSE '' END END,
-      coalesce(c.on_target, c.idle_target), c.on_call) ||
+      coalesce(c.on_target, c.idle_target), c.on_call) || CASE WHEN 2 * i.wait_ns > c.wait_ns THEN ', most of it for ' || i.file ELSE '' END ||
       CASE WHEN c.cause = 'no_work' AND e.command_line IS NOT NULL THEN format('; its command line then: {}{}', left(e.command_line, h.shown_count),
         CASE WHEN length(e.command_line) > h.shown_count THEN '…' ELSE '' END) ELSE '' END END ||
     coalesce(format('; that of who waited: {}{}', left(w.command_line, h.shown_count), CASE WHEN length(w.command_line) > h.shown_count THEN '…' ELSE '' END), '')) AS message,
@@ -133,6 +139,7 @@ JOIN process AS p USING (upid)
 LEFT JOIN process AS q ON q.upid = c.on_upid
 LEFT JOIN title AS e ON e.upid = c.upid AND e.on_upid = c.on_upid
 LEFT JOIN own_title AS w ON w.upid = c.upid
+LEFT JOIN disk_file AS i ON c.cause = 'disk' AND i.upid = c.upid AND i.on_target = c.on_target
 CROSS JOIN threshold AS h
 WHERE s.request_count >= h.request_count AND (s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding OR c.is_own_lock AND s.request_ns_avg >= h.lock_ns)
   AND c.wait_ns > h.share_ratio * s.total_ns

@@ -7,7 +7,8 @@
 --   questions that went out in one sendmmsg need two answers. The ticks of an event loop, keep-alive timers of idle connections
 --   and of a server do not count, nor do messages that nobody answers (statistics, logs): a peer other than a name server that never answers
 --   counts on a socket that was made in the recording and on which it was asked three times at most. A warning from 1 s
---   together, critical from a tenth of the recording
+--   together, critical from a tenth of the recording. Where the peer is not known, the message has that of waits of the same program in the
+--   same call that were as long, if all of these had one
 -- means: the question or its answer was lost, or the peer does not work. The user waits for the whole time, however fast everything
 --   else is. A name server that does not answer costs 5 s with the default of resolv.conf(5), before the next one is asked. Where
 --   the addresses of IPv4 and IPv6 are asked for at once, one lost answer is enough
@@ -119,21 +120,32 @@ WITH threshold AS (
   JOIN thread AS t USING (utid)
   LEFT JOIN process AS p USING (upid)
   LEFT JOIN descriptor AS d USING (descriptor_id)
+), alike AS (
+  -- A socket that was open between two readings of the descriptors has no name: waits of its program in this call of the same length have.
+  SELECT process, name, any_value(peer) AS peer, count(*) AS wait_count, min(duration_ns) AS shortest_ns, max(duration_ns) AS longest_ns
+  FROM named
+  WHERE peer IS NOT NULL
+  GROUP BY process, name
+  HAVING min(peer) = max(peer)
 ), total AS (
   SELECT upid, pid, process, peer, name, count(*) AS wait_count, count(DISTINCT utid) AS thread_count, sum(duration_ns) AS wait_ns,
-    max(duration_ns) AS longest_ns
+    max(duration_ns) AS longest_ns, min(duration_ns) AS shortest_ns
   FROM named
   GROUP BY upid, pid, process, peer, name
 )
 SELECT
   @severity(x.wait_ns / c.duration_ns / x.thread_count >= h.critical_ratio, x.wait_ns >= h.warning_ns) AS severity,
   format('{} ({})', coalesce(x.process, '?'), coalesce(x.pid::VARCHAR, '?')) AS subject,
-  format('{} of {} ended without {} {}{} when the time was over: {:.2f} s in all, the longest {:.2f} s',
+  format('{} of {} ended without {} {}{} when the time was over: {:.2f} s in all, the longest {:.2f} s{}',
     CASE x.wait_count WHEN 1 THEN 'a wait' ELSE x.wait_count || ' waits' END, x.name,
     CASE x.name WHEN 'connect' THEN 'a connection to' ELSE 'an answer of' END,
     CASE WHEN regexp_matches(x.peer, ':53$') THEN 'a name server (DNS), ' ELSE '' END, coalesce(x.peer, 'a peer that the capture does not name'),
-    x.wait_ns / 1e9, x.longest_ns / 1e9) AS message,
-  @whole(x.wait_ns) AS cost_ns, ['timeouts of process ' || x.upid, 'peer ' || x.peer] AS about
+    x.wait_ns / 1e9, x.longest_ns / 1e9,
+    coalesce(format('; {} of {}, as long and with a known peer, {} for {}{}', CASE l.wait_count WHEN 1 THEN 'a wait' ELSE l.wait_count || ' waits' END, x.process,
+      CASE l.wait_count WHEN 1 THEN 'was' ELSE 'were' END, CASE WHEN regexp_matches(l.peer, ':53$') THEN 'a name server (DNS), ' ELSE '' END, l.peer), '')) AS message,
+  @whole(x.wait_ns) AS cost_ns, ['timeouts of process ' || x.upid, 'peer ' || coalesce(x.peer, l.peer)] AS about
 FROM total AS x
 CROSS JOIN threshold AS h
+LEFT JOIN alike AS l ON x.peer IS NULL AND l.process = x.process AND l.name = x.name
+  AND x.longest_ns <= (1 + h.round_ratio) * l.longest_ns AND x.shortest_ns >= (1 - h.round_ratio) * l.shortest_ns
 JOIN recorded_span AS c ON c.table_name = 'syscall' AND c.duration_ns > 0

@@ -1,5 +1,6 @@
 -- signal_storm: A process is sent signals again and again: its handlers run, and its calls are interrupted
--- condition: handlers of signals returned in a process (sigreturn(2), which the kernel puts behind each of them) 1000 times a second or more. Profilers
+-- condition: handlers of signals returned in a process (sigreturn(2), which the kernel puts behind each of them) 1000 times a second or more,
+--   not counting one for each of its children that ended (SIGCHLD: rules about processes say that). Profilers
 --   send a thread a hundred a second (SIGPROF, gperftools' default), runtimes that interrupt their threads likewise (Go, since 1.14: each 10 ms). A
 --   warning. Who sent them is the thread that woke this process most often and called kill, tkill, tgkill or their like, if it did so for half of them or more
 -- means: each signal ends the call that waits, runs the handler and begins the call again (EINTR, or SA_RESTART: signal(7)). What has to
@@ -21,12 +22,15 @@ WITH threshold AS (
   JOIN thread AS t USING (utid)
   WHERE s.name IN ('rt_sigreturn', 'sigreturn') AND t.upid IS NOT NULL AND s.utid NOT IN (SELECT utid FROM recorder_thread)
   GROUP BY t.upid
+), ended AS (
+  SELECT parent_upid AS upid, count(*) AS child_count FROM process WHERE end_ts_ns IS NOT NULL GROUP BY parent_upid
 ), found AS (
   SELECT n.*, 1e9 * n.handler_count / c.duration_ns AS per_s
   FROM handled AS n
+  LEFT JOIN ended AS e USING (upid)
   JOIN recorded_span AS c ON c.table_name = 'syscall' AND c.duration_ns > 0
   CROSS JOIN threshold AS h
-  WHERE n.handler_count >= h.per_s * c.duration_ns / 1e9
+  WHERE n.handler_count - coalesce(e.child_count, 0) >= h.per_s * c.duration_ns / 1e9
 ), interrupted AS (
   SELECT t.upid, count(*) AS call_count, mode(s.name ORDER BY s.name) AS name
   FROM syscall AS s
