@@ -41,6 +41,8 @@ def test_random_tables() -> None:
             [v for v in kind if kind is not VALUES or isinstance(v, (str, bytes, list, dict, bool))] for kind in kinds
         ]
         rows = [[chance.choice(kind) for kind in kinds] for _ in range(chance.randrange(5))]
+        if names and not any(names) and not rows:
+            continue  # Rich gives a table without any text a width of one. No query has such a column.
         expected = by_rich(names, rows, width=1_000, soft_wrap=True)
         assert layout(names, rows).text(is_coloured=False) == expected, (names, rows)
 
