@@ -15,7 +15,7 @@ def test_the_findings_name_service_b(rows: QueryRows) -> None:
     assert peer["finding"] == "slow_peer"
     assert peer["subject"].endswith(f" to {SERVICE_B}")
     assert answers["finding"] == "answers_wait"
-    assert answers["message"].endswith(f"64.9 % of that time they waited for data from {SERVICE_B}")
+    assert answers["message"].endswith(f"65.4 % of that time they waited for data from {SERVICE_B}")
     assert pool["finding"] == "pool_asleep"
     assert pool["message"].startswith(
         f"8 of 8 threads waited for answers from {SERVICE_B}, which vert.x-eventloo reads for them: 23.67 s"
@@ -29,7 +29,7 @@ def test_the_findings_name_service_b(rows: QueryRows) -> None:
 
 def test_diff_leads_with_what_the_requests_wait_for(rows: QueryRows) -> None:
     cause, requests, peer = rows("diff", GET, POST)[:3]
-    assert (requests["view"], requests["measure"]) == ("request_summary", "duration_avg_ns")
+    assert (requests["view"], requests["measure"]) == ("request_summary", "network_avg_ns")
     for each, view, measure in ((cause, "blame_by_comm", "wait_ns"), (peer, "socket_answer", "gap_ns")):
         assert (each["view"], each["measure"], SERVICE_B in each["key"], each["a"]) == (view, measure, True, "")
 

@@ -129,27 +129,24 @@ function OfCapture({ captureId, page, route }: { captureId: string; page: string
         </p>
       </main>
     );
-  if (!capture)
-    return (
-      <main>
-        <Waiting />
-      </main>
-    );
   const filters = filtersOf(route.params);
   const kept = filterParams(filters);
   const shown = CAPTURE_PAGES.find(({ id }) => id === page);
-  const props: CaptureProps = {
-    captureId,
-    capture,
-    filters,
-    onFilters: (change) =>
-      set(Object.fromEntries(FILTERS.filter((name) => name in change).map((name) => [name, change[name]]))),
-  };
+  // The head is there before the capture is known: what is below it does not move.
+  const props: CaptureProps | null = capture
+    ? {
+        captureId,
+        capture,
+        filters,
+        onFilters: (change) =>
+          set(Object.fromEntries(FILTERS.filter((name) => name in change).map((name) => [name, change[name]]))),
+      }
+    : null;
   return (
     <>
       <section class="capture-head" aria-label="The capture">
-        <h1 title={capture.capture_id}>{capture.name}</h1>
-        <p class="quiet">{[capture.ticket, capture.host].filter(Boolean).join(" · ")}</p>
+        <h1 title={captureId}>{capture?.name ?? "…"}</h1>
+        <p class="quiet">{[capture?.ticket, capture?.host].filter(Boolean).join(" · ")}</p>
         <CompareWith captureId={captureId} page={page} />
         <nav ref={tabs} class="tabs" aria-label="Pages of this capture">
           {CAPTURE_PAGES.map(({ id, title }) => (
@@ -161,8 +158,10 @@ function OfCapture({ captureId, page, route }: { captureId: string; page: string
         <FilterBar />
       </section>
       <main>
-        {shown ? (
+        {shown && props ? (
           <Lazy key={shown.id} load={shown.load} props={props} />
+        ) : shown ? (
+          <Waiting />
         ) : (
           <p class="empty">
             There is no such page.{" "}

@@ -9,7 +9,7 @@ import { type CaptureProps, OVERVIEW_PICTURES } from "../app/pages";
 import { filterParams, go, href } from "../app/route";
 import { CaptureCard } from "../parts/capture-card";
 import { Findings, Headlines, useFindings } from "../parts/findings";
-import { Problem } from "../parts/problem";
+import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { count, ratio, size } from "../parts/units";
 
@@ -79,7 +79,7 @@ function Machine({ captureId }: { captureId: string }) {
   const { data, error, again } = useView(captureId, "capture", {}, "later");
   if (error) return <Problem error={error} again={again} />;
   const row = data?.[0];
-  if (!row) return null;
+  if (!row) return data ? null : <Waiting />;
   const facts: [string, string | null][] = [
     ["CPUs", row.cpu_count === null ? null : `${count(row.cpu_count)} × ${row.cpu_model ?? "?"}`],
     ["Memory", row.memory_bytes === null ? null : size(row.memory_bytes)],

@@ -1,6 +1,6 @@
 /** One chart of the timeline: lines over the seconds of a recording; dragging over it chooses a part. */
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { useStore } from "../app/store";
@@ -50,7 +50,8 @@ export function Plot({ title, unit, lines, end, startNs, part, onPart, marks, ha
   const now = useRef({ part, onPart });
   now.current = { part, onPart };
   const chart = useRef<uPlot | null>(null);
-  useEffect(() => {
+  // Before the first picture: a chart that comes after it would move what is below.
+  useLayoutEffect(() => {
     const element = mount.current!;
     const [ink, line, wash, edge, none] = ["--ink-2", "--line", "--accent-wash", "--accent", "--hatch"].map(colour);
     const gaps = gapsOf(lines.known, end);

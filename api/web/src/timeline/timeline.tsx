@@ -43,7 +43,7 @@ function Charts({ shown: all, captureId, capture, filters, onFilters }: ChartsPr
     const first = useChart(captureId, place.first, length, scope);
     const isEmpty = first.lines !== null && first.lines.lines.length === 0;
     const second = useChart(captureId, place.instead ?? place.first, isEmpty && place.instead ? length : 0, scope);
-    return isEmpty && second.lines?.lines.length ? second : first;
+    return isEmpty && place.instead && (!second.lines || second.lines.lines.length) ? second : first;
   });
   const severe = sqlOf("kernel_log")`${"level"} IN ('emerg', 'alert', 'crit', 'err', 'warn') AND ${"is_in_capture"}`;
   const log = useView(captureId, "kernel_log", { where: severe, limit: MESSAGES_MAX }, "later");
@@ -58,6 +58,9 @@ function Charts({ shown: all, captureId, capture, filters, onFilters }: ChartsPr
   const shown = charts.filter(({ lines }) => lines && lines.lines.length > 0);
   const missing = charts.filter(({ lines }) => lines && lines.lines.length === 0).map(({ drawn }) => drawn);
   const failed = charts.find(({ answer }) => answer.error);
+  // Of a whole capture all answers are kept: the charts come at once, so that nothing moves under a reader's eyes.
+  const isWhole = Object.values(scope).every((given) => !given?.length);
+  const isFirst = charts.some(({ answer, lines }) => !lines && !answer.error) && (isWhole || shown.length === 0);
   return (
     <section class="timeline" aria-label="Time line">
       <div class="row">
@@ -76,8 +79,8 @@ function Charts({ shown: all, captureId, capture, filters, onFilters }: ChartsPr
         )}
       </div>
       {failed && <Problem error={failed.answer.error!} again={failed.answer.again} />}
-      {charts.some(({ answer }) => answer.loading) && shown.length === 0 && <Waiting />}
-      {shown.map(({ drawn: { view, chart }, lines, answer }, index) => (
+      {isFirst && <Waiting />}
+      {(isFirst ? [] : shown).map(({ drawn: { view, chart }, lines, answer }, index) => (
         <Fresh key={`${view.name} ${chart.place}`} isOld={answer.loading}>
           <Plot
             title={chart.title}

@@ -1,0 +1,40 @@
+"""What a reader sees does not move while a page comes: the cumulative layout shift (web.dev/cls) stays below 0.05, half of what counts as good."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.web.chromium import Page
+from tests.web.conftest import Site
+
+MOST = 0.05
+OBSERVE = """
+window.shifts = [];
+new PerformanceObserver((list) => list.getEntries().forEach(({value, hadRecentInput, sources}) => hadRecentInput || shifts.push(
+  [value, ...sources.map(({node, previousRect, currentRect}) => `${(node?.outerHTML ?? "?").slice(0, 80)} ${previousRect.y} to ${currentRect.y}`)])
+)).observe({type: "layout-shift", buffered: true}); 0
+"""
+CALM = "!document.querySelector('[aria-busy=true], .waiting') && document.querySelector('main')?.innerText"
+PAGES = (
+    "overview",
+    "flame",
+    "offcpu",
+    "lanes",
+    "histograms",
+    "threads",
+    "syscalls",
+    "report",
+    "views?view=thread_time",
+)
+
+
+@pytest.mark.parametrize("path", [*(f"c/{{x86_64}}/{page}" for page in PAGES), "c/{tcp}/overview", "captures"])
+def test_nothing_moves_while_a_page_comes(path: str, page: Page, site: Site) -> None:
+    page.open("about:blank")
+    page.open(site.at(path.format(**site.ids)))
+    page.see(OBSERVE)
+    page.until(CALM)
+    page.see("new Promise((done) => setTimeout(done, 500))")
+    page.until(CALM)
+    shifts = page.see("shifts")
+    assert sum(value for value, *_ in shifts) < MOST, shifts
