@@ -58,7 +58,7 @@ function Charts({ shown: all, captureId, capture, filters, onFilters }: ChartsPr
   const shown = charts.filter(({ lines }) => lines && lines.lines.length > 0);
   const missing = charts.filter(({ lines }) => lines && lines.lines.length === 0).map(({ drawn }) => drawn);
   const failed = charts.find(({ answer }) => answer.error);
-  // Of a whole capture all answers are kept: the charts come at once, so that nothing moves under a reader's eyes.
+  // All answers about a whole capture are kept: its charts come at once, so nothing moves.
   const isWhole = Object.values(scope).every((given) => !given?.length);
   const isFirst = charts.some(({ answer, lines }) => !lines && !answer.error) && (isWhole || shown.length === 0);
   return (
