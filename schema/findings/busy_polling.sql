@@ -65,10 +65,11 @@ WITH threshold AS (
   CROSS JOIN threshold AS h
   WHERE r.run_ns >= h.run_ratio * c.duration_ns AND o.idle_count > h.call_per_s * (r.run_ns / 1e9)
 ), timed AS (
+  -- Second by second: to sort all calls of one thread at once takes DuckDB the memory of all of them. The last call of each second has no next one.
   SELECT s.utid, s.is_sleep, lead(s.ts_ns) OVER next - s.ts_ns AS round_ns, s.is_idle IS TRUE OR s.is_ready AND lead(s.is_ready) OVER next AS is_idle
   FROM called AS s
   WHERE s.utid IN (SELECT utid FROM busy)
-  WINDOW next AS (PARTITION BY s.utid ORDER BY s.ts_ns, s.exit_ts_ns)
+  WINDOW next AS (PARTITION BY s.utid, s.ts_ns // 1000000000 ORDER BY s.ts_ns, s.exit_ts_ns)
 ), lost AS (
   SELECT s.utid, sum(least(s.round_ns, h.round_ns)) FILTER (NOT s.is_sleep) AS idle_ns
   FROM timed AS s
