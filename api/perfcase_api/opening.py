@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import signal
 import sys
@@ -43,13 +44,17 @@ def start(files: Sequence[Path], *, port: int, is_shown: bool, progress: Progres
     with tempfile.TemporaryDirectory(prefix="perfcase-open-") as folder, listen("127.0.0.1", port) as listening:
         settings = Settings(store=Path(folder), is_open=True, root_path=secret, limits=limits)
         running = server(SecretPathMiddleware(create_app(settings), secret), settings)
+        # Who ends it looks at nothing any more, and need not read what was broken off.
+        running.config.timeout_graceful_shutdown = 1
+        logging.getLogger("uvicorn.error").addFilter(lambda _: not running.should_exit)
         errors: list[Exception] = []
 
         def show() -> None:
             try:
                 _show(files, f"{url(listening)}{secret}", progress, is_shown=is_shown)
             except Exception as error:
-                errors.append(error)
+                # A server that is told to end breaks off what this waits for.
+                errors.extend([] if running.should_exit else [error])
                 running.should_exit = True
 
         def end(*_: object) -> None:
@@ -75,7 +80,8 @@ def _show(files: Sequence[Path], place: str, progress: Progress, *, is_shown: bo
             found.append(client.upload(file, accept_damaged=True, progress=progress)["capture_id"])
         except PerfcaseError as error:
             # What the client advises is of a server that stays.
-            raise PerfcaseError(error.kind, error.message) from error
+            remedy = "TMPDIR names a folder with more room" if error.kind == "environment" else None
+            raise PerfcaseError(error.kind, error.message, remedy) from error
     first, *others = dict.fromkeys(found)
     page = f"{place}/#/c/{first}/overview" if not others else f"{place}/#/captures"
     if len(others) == 1:

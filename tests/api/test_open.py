@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -68,6 +70,27 @@ def test_what_is_no_capture_is_said_without_the_path_of_a_store(tmp_path: Path) 
         assert str(tmp_path) not in said
         assert process.wait(WAIT_S) == EXIT_CODES["input"]
     assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("begun", ["perfcase-open-*/uploads/*", "perfcase-open-*/captures/*/original"])
+def test_one_that_is_stopped_while_it_imports_has_not_failed(begun: str, tmp_path: Path) -> None:
+    command = [PERFCASE, "open", "--no-browser", SAMPLES / "x86_64-scheduling" / "x.perfcase"]
+    environment = {"TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        end = time.monotonic() + WAIT_S
+        while not list(tmp_path.glob(begun)):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert (process.wait(WAIT_S), process.stderr.read()) == (0, "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with opened(tmp_path, tmp_path / "pipe") as (process, said):
+        assert "a folder or a pipe" in said
+        assert process.wait(WAIT_S) == EXIT_CODES["usage"]
 
 
 def test_the_address_of_a_server_is_the_one_that_it_has() -> None:

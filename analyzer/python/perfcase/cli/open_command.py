@@ -36,6 +36,6 @@ def command(
         if not file.exists():
             raise PerfcaseError("not_found", f"{file}: no such file")
         if not file.is_file():
-            raise PerfcaseError("usage", f"{file}: a folder", "name the file that was recorded")
+            raise PerfcaseError("usage", f"{file}: a folder or a pipe", "name the file that was recorded")
     with upload_progress() as progress:
         server_part("open")(files, port=port, is_shown=not no_browser, progress=progress)
