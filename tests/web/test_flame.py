@@ -20,12 +20,6 @@ WORK = {"format": "json", "workload": "true"}
 PAINTED = "document.querySelector('.flame-canvas')?.dataset.painted && document.querySelector('.flame-told').innerText"
 
 
-@pytest.fixture(scope="module")
-def client(site: Site) -> httpx.Client:
-    with site.running.client() as given:
-        yield given
-
-
 def corner(page: Page) -> tuple[float, float, float]:
     """Where the first picture begins, and its width."""
     page.see("document.querySelector('.flame-box').scrollIntoView({block: 'center'})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.web.chromium import Page
-from tests.web.conftest import Site
+from tests.web.conftest import CALM, Site
 
 MOST = 0.05
 OBSERVE = """
@@ -14,7 +14,6 @@ new PerformanceObserver((list) => list.getEntries().forEach(({value, hadRecentIn
   [value, ...sources.map(({node, previousRect, currentRect}) => `${(node?.outerHTML ?? "?").slice(0, 80)} ${previousRect.y} to ${currentRect.y}`)])
 )).observe({type: "layout-shift", buffered: true}); 0
 """
-CALM = "!document.querySelector('[aria-busy=true], .waiting') && document.querySelector('main')?.innerText"
 PAGES = (
     "overview",
     "flame",

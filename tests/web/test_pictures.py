@@ -7,17 +7,16 @@ import lzma
 import math
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import httpx
-import pytest
 
 from perfcase.case.scope import parse_part
 from perfcase.text import duration, size
 from tests.api.conftest import wait_ready
 from tests.web.chromium import Page
-from tests.web.conftest import Site
+from tests.web.conftest import Site, rows
 
 BOX = "(({x, y, width, height}) => [x, y, width, height])(document.querySelector(%r).getBoundingClientRect())"
 ROOT = Path(__file__).parents[2]
@@ -26,18 +25,6 @@ NAMES = 150
 """Pixels of the threads' names beside the lanes."""
 STRIP = 2 * 17 + 3
 """Pixels from the top to what the waits of the first lane were due to."""
-
-
-@pytest.fixture(scope="module")
-def client(site: Site) -> Iterator[httpx.Client]:
-    with site.running.client() as given:
-        yield given
-
-
-def rows(client: httpx.Client, capture: str, view: str, **query: object) -> list[dict]:
-    answer = client.get(f"/v1/captures/{capture}/views/{view}", params=query)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
 
 
 def sql(client: httpx.Client, capture: str, statement: str) -> list[dict]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import httpx
 import pytest
@@ -13,12 +13,6 @@ from tests.web.conftest import Site
 HEADS = """[...document.querySelectorAll('.table th button')].map((one) => [
   one.querySelector('.head-words').innerText.trim(), one.querySelector('.head-name')?.innerText ?? null, one.title])"""
 ABOUT = "document.querySelector('.head-about')?.innerText"
-
-
-@pytest.fixture(scope="module")
-def client(site: Site) -> Iterator[httpx.Client]:
-    with site.running.client() as given:
-        yield given
 
 
 @pytest.mark.parametrize("name", ["x86_64", "tcp"])

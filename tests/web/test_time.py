@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.web.chromium import Page
-from tests.web.conftest import Site
+from tests.web.conftest import Site, rows
 
 FAR = "Australia/Eucla"
 """A quarter of an hour from every whole one: no zone that a page has by chance."""
@@ -28,18 +28,6 @@ INKED = """(([canvas, ...box]) => {{
   return found;
 }})([{canvas}, {x}, {y}, {width}, {height}])"""
 """How many pixels of a box of a canvas something is drawn on."""
-
-
-@pytest.fixture(scope="module")
-def client(site: Site) -> Iterator[httpx.Client]:
-    with site.running.client() as given:
-        yield given
-
-
-def rows(client: httpx.Client, capture: str, view: str, **query: object) -> list[dict]:
-    answer = client.get(f"/v1/captures/{capture}/views/{view}", params=query)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
 
 
 def test_the_time_line_has_no_figure_where_none_was_recorded(

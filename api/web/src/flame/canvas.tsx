@@ -3,6 +3,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useStore } from "../app/store";
 import { colour, theme } from "../app/theme";
+import { useWidth } from "../app/width";
 import { ratio } from "../parts/units";
 import { amount, at, Colours, draw, type Port, ROW, rows, type Scene, top } from "./draw";
 import type { FlameTree } from "./tree";
@@ -36,8 +37,8 @@ export function FlameCanvas(props: FlameCanvasProps) {
   const { tree, unit, zoom, hits = null, isUp = false, heightMax = 620, selfIn = "itself" } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
   const box = useRef<HTMLDivElement>(null);
+  const width = useWidth(box);
   const { isDark } = useStore(theme);
-  const [width, setWidth] = useState(0);
   const [hover, setHover] = useState<{ node: number; x: number; y: number } | null>(null);
   const [focus, setFocus] = useState(-1);
   const colours = useMemo(
@@ -55,14 +56,6 @@ export function FlameCanvas(props: FlameCanvasProps) {
   const scene: Scene = { tree, zoom, hover: hover?.node ?? -1, focus, hits, isUp };
   const port = (): Port => ({ width, height, whole, scroll: box.current?.scrollTop ?? 0 });
 
-  useLayoutEffect(() => {
-    const element = box.current!;
-    const measure = () => setWidth(element.clientWidth);
-    const observer = new ResizeObserver(measure);
-    observer.observe(element);
-    measure();
-    return () => observer.disconnect();
-  }, []);
   useEffect(() => setFocus((before) => (before < tree.size ? before : -1)), [tree]);
   useLayoutEffect(() => {
     if (box.current) box.current.scrollTop = isUp ? whole : 0;

@@ -7,6 +7,7 @@ import type { CaptureProps } from "../app/pages";
 import { filterParams, useRoute } from "../app/route";
 import { useStore } from "../app/store";
 import { colour, theme } from "../app/theme";
+import { useWidth } from "../app/width";
 import { Fresh } from "../parts/fresh";
 import { gapsOf } from "../parts/hatch";
 import { Problem, Waiting } from "../parts/problem";
@@ -184,9 +185,9 @@ function Chart({
   onPick: (picked: Picked) => void;
 }) {
   const box = useRef<HTMLDivElement>(null);
+  const width = useWidth(box);
   const canvas = useRef<HTMLCanvasElement>(null);
   const { isDark } = useStore(theme);
-  const [width, setWidth] = useState(0);
   const [drag, setDrag] = useState<[number, number] | null>(null);
   const [at, setAt] = useState(0);
   const [hover, setHover] = useState<{ told: Picked; x: number; y: number } | null>(null);
@@ -199,14 +200,6 @@ function Chart({
     [isDark],
   );
   const paint = useMemo(() => ["--ink", "--ink-3", "--line", "--sunk", "--accent", "--hatch"].map(colour), [isDark]);
-  useLayoutEffect(() => {
-    const element = box.current!;
-    const measure = () => setWidth(element.clientWidth);
-    const observer = new ResizeObserver(measure);
-    observer.observe(element);
-    measure();
-    return () => observer.disconnect();
-  }, []);
   useLayoutEffect(() => {
     const element = canvas.current;
     if (!element || !width) return;

@@ -1,9 +1,10 @@
 /** A figure over time, a point a capture, its host as colour; the median, the band that four fifths are in, and where a host changed. */
 
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import type { Row } from "../api/rows";
 import { moment } from "../app/clock";
 import { href } from "../app/route";
+import { useWidth } from "../app/width";
 import { written } from "../parts/cell";
 import { safe } from "../parts/safe";
 import { count, plural } from "../parts/units";
@@ -25,17 +26,8 @@ interface PlotProps {
 export function HistoryPlot({ rows, unit, names }: PlotProps) {
   const points = useMemo(() => pointsOf(rows), [rows]);
   const box = useRef<HTMLElement>(null);
-  const [width, setWidth] = useState(0);
   const isShown = points.length > 1;
-  useLayoutEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    const measure = () => setWidth(element.clientWidth);
-    const observer = new ResizeObserver(measure);
-    observer.observe(element);
-    measure();
-    return () => observer.disconnect();
-  }, [isShown]);
+  const width = useWidth(box, isShown);
   if (!isShown) return null;
   const room = Math.max(width - LEFT - RIGHT, 1);
   const parts = Math.max(1, Math.floor(room / DAY));
