@@ -12,6 +12,8 @@
 -- diff mean: cpu_limit_used_ratio, memory_limit_used_ratio
 -- diff weight: 0.85
 -- plot: intervals cpu_ratio, throttled_ratio, memory_bytes, read_bytes_per_s, write_bytes_per_s, task_count, cpu_pressure_ratio, memory_pressure_ratio, io_pressure_ratio by cgroup
+-- chart lines 8: Control groups, CPU: cpu_ratio as CPUs by cgroup
+-- chart lines 9: Control groups, memory: memory_bytes as memory by cgroup
 -- keys: ts_ns, interval_ns
 -- column cgroup: its path, without the name of a version 1 controller; / is the root
 -- column cpu_ns [ns]: CPU time

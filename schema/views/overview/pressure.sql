@@ -7,6 +7,7 @@
 -- diff mean: some_ratio, full_ratio
 -- diff weight: 0.95
 -- plot: intervals some_ratio, full_ratio by resource
+-- chart lines 7: Pressure: some_ratio as some wait by resource
 -- keys: ts_ns, interval_ns
 -- as in proc_pressure: resource
 -- column some_ratio [ratio]: share of the interval in which at least one thread waited

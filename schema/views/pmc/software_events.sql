@@ -8,6 +8,7 @@
 -- diff sum: count
 -- diff weight: 0.4
 -- plot: intervals count_per_s by event
+-- chart lines 10: Counters: count_per_s as per s by event
 -- as in pmc_event: ts_ns, interval_ns, event
 -- column unit: the unit of count: NULL for plain counts, ns for clocks
 -- column count [count]: number of these events, on everything that was counted

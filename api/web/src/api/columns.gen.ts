@@ -21,6 +21,7 @@ export interface Columns {
   branch: { sample_id: number; position: number; from_address: Whole; to_address: Whole; from_frame_id: number; to_frame_id: number; flags: Whole };
   branch_profile: { event: string; from_symbol: string; from_dso: string; from_address: Whole; to_symbol: string; to_dso: string; to_address: Whole; branch_count: Whole; mispredicted_count: Whole; mispredicted_ratio: number; event_ratio: number; gap_avg_cycles: number; abort_count: Whole; type: string };
   cache_line_access: { line_address: Whole; pid: number; offset_bytes: Whole; symbol: string; comm: string; access_count: Whole; load_count: Whole; store_count: Whole; hitm_count: Whole; thread_count: Whole; cpu_count: Whole; weight_avg: number };
+  call_lane: { utid: number; tid: number; pid: number; comm: string; ts_ns: Whole; duration_ns: Whole; name: string; call_count: Whole; call_ns: Whole; name_ns: Whole; error_count: Whole };
   call_path: { direction: string; event: string; symbol: string; depth: Whole; path: string; name: string; weight: Whole; sample_count: Whole; self_weight: Whole; weight_ratio: number };
   call_tree: { event: string; depth: Whole; path: string; symbol: string; self_count: Whole; total_count: Whole; self_period: Whole; total_period: Whole };
   callees: { event: string; symbol: string; depth: Whole; path: string; callee: string; weight: Whole; sample_count: Whole; self_weight: Whole; weight_ratio: number };
@@ -35,6 +36,7 @@ export interface Columns {
   context_switches: { ts_ns: Whole; interval_ns: Whole; upid: number; pid: number; process: string; voluntary_count: Whole; involuntary_count: Whole; switch_count: Whole; switch_per_s: number };
   cpu_frequency: { ts_ns: Whole; interval_ns: Whole; cpu: number; aggregate: string; cycles: Whole; reference_cycles: Whole; busy_ns: Whole; effective_ghz: number; base_ghz: number; run_ratio: number; used_ratio: number; method: string };
   cpu_frequency_summary: { cpu: string; effective_ghz: number; base_ghz: number; busy_ns: Whole; run_ratio: number; used_ratio: number; method: string };
+  cpu_lane: { cpu: number; ts_ns: Whole; duration_ns: Whole; utid: number; tid: number; pid: number; comm: string; run_count: Whole; running_ns: Whole; most_ns: Whole };
   cpu_level: { ts_ns: Whole; duration_ns: Whole; cpu: number; waiting_count: number; is_running: boolean; is_idle: boolean };
   cpu_node: { cpu: Whole; node: number };
   cpu_queue: { ts_ns: Whole; duration_ns: Whole; cpu: number; waiting_count: Whole; is_running: boolean; is_idle: boolean };
@@ -241,7 +243,9 @@ export interface Parameters {
   blame_lane: "buckets" | "end_ns" | "start_ns";
   block_latency_over_time: "interval_ns";
   cache_line_access: "cache_line_bytes";
+  call_lane: "buckets" | "end_ns" | "start_ns";
   contended_cache_line: "cache_line_bytes";
+  cpu_lane: "buckets" | "end_ns" | "start_ns";
   critical_path: "critical_path_depth" | "critical_path_utid";
   finding: "cache_line_bytes" | "interval_ns";
   finding_coverage: "cache_line_bytes" | "interval_ns";

@@ -37,9 +37,15 @@ export const TOP_PAGES: { id: string; title: string; role: Account["role"]; load
 /** The pages of a capture, which take CaptureProps. */
 export const CAPTURE_PAGES: CapturePage[] = [
   { id: "overview", title: "Overview", load: () => import("../pages/overview") },
+  {
+    id: "timeline",
+    title: "Time line",
+    load: () => import("../pages/timeline"),
+    isOfThread: true,
+    compared: "thread_time",
+  },
   { id: "flame", title: "Flame graph", load: () => import("../pages/flame"), isOfThread: true, compared: null },
   { id: "offcpu", title: "Off-CPU", load: () => import("../pages/offcpu"), isOfThread: true, compared: null },
-  { id: "lanes", title: "Lanes", load: () => import("../pages/lanes"), isOfThread: true, compared: "thread_time" },
   {
     id: "histograms",
     title: "Histograms",
@@ -60,5 +66,5 @@ export const CAPTURE_PAGES: CapturePage[] = [
 
 /** Pictures on the overview, above the findings' tables, in this order. */
 export const OVERVIEW_PICTURES: { id: string; title: string; load: Load<CaptureProps> }[] = [
-  { id: "timeline", title: "Time line", load: () => import("../timeline/timeline") },
+  { id: "timeline", title: "Time line", load: () => import("../line/overview") },
 ];

@@ -39,6 +39,11 @@ export function filtersOf(params: URLSearchParams): Filters {
   return { window: params.get("window") || null, process: process!, thread: thread!, cpu: cpu!, cgroup: cgroup! };
 }
 
+/** Whether they leave anything out. */
+export function isPart(filters: Filters): boolean {
+  return Object.values(filters).some((given) => given?.length);
+}
+
 /** The filters as parameters of a route or of an address. */
 export function filterParams(filters: Filters): Record<string, string | string[] | null> {
   return { ...filters };

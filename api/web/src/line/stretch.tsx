@@ -1,5 +1,6 @@
 /** What is known of a stretch of a thread's lane: which states, how long, where it waited, who woke it and from where. */
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, ask, exact, shown, textOf } from "../api/fetch";
 import type { RowOf } from "../api/rows";
@@ -9,12 +10,12 @@ import { safe } from "../parts/safe";
 import { sqlOf } from "../parts/sql";
 import { STATES, stateWord } from "../parts/states";
 import { count, duration } from "../parts/units";
-import { type Picked, said } from "./draw";
+import type { Piece, PieceOf, Shows, StateRow } from "./lanes";
 import { StretchCauses } from "./stretch-causes";
 
 type State = RowOf<"followed_state">;
 type Shown = "ts_ns" | "duration_ns" | "state" | "cpu" | "next_state" | "is_open" | "is_ambiguous";
-interface Interval extends Pick<State, Shown | "run_queue_ns" | "waker_cpu"> {
+export interface Interval extends Pick<State, Shown | "run_queue_ns" | "waker_cpu" | "waker_utid"> {
   stack: string | null;
   waker_comm: string | null;
   waker_tid: number | null;
@@ -25,15 +26,15 @@ const [any, state, waker] = [sqlOf("followed_state"), sqlOf("followed_state", "s
 const [stack, from] = [sqlOf("stack_folded", "f"), sqlOf("stack_folded", "w")];
 
 /** The interval at a moment, or the one that began last before it. */
-function question({ row, lane, at }: Picked): string {
-  const last = Math.round(Math.min(Math.max(at, row.ts_ns), row.ts_ns + row.duration_ns));
+function question(utid: number, at: number): string {
+  const last = Math.round(at);
   return [
     state`SELECT ${"ts_ns"}, ${"duration_ns"}, ${"state"}, ${"cpu"}, ${"next_state"}, ${"is_open"}, ${"is_ambiguous"},`,
-    state`${"run_queue_ns"}, ${"waker_cpu"},`,
+    state`${"run_queue_ns"}, ${"waker_cpu"}, ${"waker_utid"},`,
     stack`${"folded"} AS stack,`,
     from`${"folded"} AS waker_stack,`,
     waker`${"comm"} AS waker_comm, ${"tid"} AS waker_tid FROM`,
-    any`(SELECT * FROM followed_state WHERE ${"utid"} = ${[lane.utid]} AND ${"ts_ns"} <= ${[last]}`,
+    any`(SELECT * FROM followed_state WHERE ${"utid"} = ${[utid]} AND ${"ts_ns"} <= ${[last]}`,
     any`ORDER BY ${"ts_ns"} DESC, ${"duration_ns"} DESC LIMIT 1) AS s`,
     stack`LEFT JOIN stack_folded AS f ON ${"stack_id"} =`,
     state`${"stack_id"}`,
@@ -44,45 +45,52 @@ function question({ row, lane, at }: Picked): string {
   ].join(" ");
 }
 
-interface StretchProps {
-  captureId: string;
-  picked: Picked;
-  /** The part of the capture that the lanes show, for links to other lanes. */
-  zoom: string | null;
-  onClose: () => void;
+interface Told {
+  interval: Interval | null;
+  error: ApiError | undefined;
+  again: () => void;
 }
 
-export function Stretch({ captureId, picked, zoom, onClose }: StretchProps) {
-  const [told, setTold] = useState<{ of: Picked; interval: Interval | null; error: ApiError | null } | null>(null);
+/** The interval of a thread at a moment; undefined while it is awaited. */
+export function useInterval(captureId: string, utid: number | null, at: number | null): Told | undefined {
+  const sql = utid === null || at === null ? null : question(utid, at);
+  const [told, setTold] = useState<{ of: string; interval: Interval | null; error?: ApiError } | null>(null);
   const [turn, setTurn] = useState(0);
   useEffect(() => {
+    if (sql === null) return;
     const abort = new AbortController();
-    const give = (interval: Interval | null, error: ApiError | null) => {
-      if (!abort.signal.aborted) setTold({ of: picked, interval, error });
+    const give = (interval: Interval | null, error?: ApiError) => {
+      if (!abort.signal.aborted) setTold({ of: sql, interval, error });
     };
-    ask("sql", { method: "POST", json: { capture_id: captureId, sql: question(picked) }, signal: abort.signal })
-      .then(async (answer) => give(exact<Interval[]>(await textOf(answer))[0] ?? null, null))
+    ask("sql", { method: "POST", json: { capture_id: captureId, sql }, signal: abort.signal })
+      .then(async (answer) => give(exact<Interval[]>(await textOf(answer))[0] ?? null))
       .catch((error) => give(null, shown(error)));
     return () => abort.abort();
-  }, [picked, turn]);
-  const { lane } = picked;
-  const now = told?.of === picked ? told : null;
-  const several = picked.shows === "states" && picked.row.interval_count > 1 ? picked.row : null;
+  }, [sql, turn]);
+  if (sql === null || told?.of !== sql) return undefined;
+  return { interval: told.interval, error: told.error, again: () => setTurn(turn + 1) };
+}
+
+interface StretchProps {
+  captureId: string;
+  utid: number;
+  shows: Shows;
+  piece: Piece;
+  told: Told | undefined;
+  onThread: (utid: number) => void;
+}
+
+/** Of a thread's piece: its states, what it waited for, the interval at the moment that was chosen. */
+export function Stretch({ captureId, utid, shows, piece, told, onThread }: StretchProps) {
+  const row = shows === "states" ? (piece as PieceOf["states"]) : null;
+  const several: StateRow | null = row && row.interval_count > 1 ? row : null;
   return (
     <section class="stretch" aria-label="Stretch">
-      <div class="row">
-        <h2>{lane.name}</h2>
-        <span class="quiet">
-          {several && `${count(several.interval_count)} intervals in ${duration(several.duration_ns)}`}
-          {picked.shows === "causes" && said(picked)}
-        </span>
-        <span class="spring" />
-        <button type="button" onClick={onClose}>
-          Close
-        </button>
-      </div>
       {several && (
         <p class="row">
+          <span class="quiet">
+            {count(several.interval_count)} intervals in {duration(several.duration_ns)}
+          </span>
           {STATES.filter(({ column }) => several[column] > 0).map(({ word, column, colour }) => (
             <span key={word} class="lanes-legend">
               <i style={{ background: `var(${colour})` }} />
@@ -91,11 +99,11 @@ export function Stretch({ captureId, picked, zoom, onClose }: StretchProps) {
           ))}
         </p>
       )}
-      <StretchCauses captureId={captureId} picked={picked} zoom={zoom} />
-      {now?.error ? (
-        <Problem error={now.error} again={() => setTurn(turn + 1)} />
-      ) : now ? (
-        now.interval && <IntervalFacts interval={now.interval} />
+      <StretchCauses captureId={captureId} utid={utid} piece={piece} onThread={onThread} />
+      {told?.error ? (
+        <Problem error={told.error} again={told.again} />
+      ) : told ? (
+        told.interval && <IntervalFacts interval={told.interval} onThread={onThread} />
       ) : (
         <Waiting />
       )}
@@ -103,8 +111,10 @@ export function Stretch({ captureId, picked, zoom, onClose }: StretchProps) {
   );
 }
 
-function IntervalFacts({ interval }: { interval: Interval }) {
-  const facts: [string, string | null][] = [
+function IntervalFacts({ interval, onThread }: { interval: Interval; onThread: (utid: number) => void }) {
+  const waker = interval.waker_utid;
+  const woken = `${safe(interval.waker_comm ?? "?")} ${interval.waker_tid ?? ""}`;
+  const facts: [string, ComponentChildren][] = [
     ["State", stateWord(interval.state) + (interval.is_ambiguous ? ", but switches were lost here" : "")],
     ["From", instant(Number(interval.ts_ns))],
     ["For", duration(interval.duration_ns) + (interval.is_open ? ", cut by the recording's edge" : "")],
@@ -113,9 +123,18 @@ function IntervalFacts({ interval }: { interval: Interval }) {
     ["Then waited for a CPU", interval.run_queue_ns === null ? null : duration(interval.run_queue_ns)],
     [
       "Woken by",
-      interval.waker_comm === null && interval.waker_tid === null
-        ? null
-        : `${safe(interval.waker_comm ?? "?")} ${interval.waker_tid ?? ""}${interval.waker_cpu === null ? "" : `, on CPU ${interval.waker_cpu}`}`,
+      interval.waker_comm === null && interval.waker_tid === null ? null : (
+        <>
+          {waker === null ? (
+            woken
+          ) : (
+            <button type="button" class="plain stretch-thread" onClick={() => onThread(Number(waker))}>
+              {woken}
+            </button>
+          )}
+          {interval.waker_cpu === null ? "" : `, on CPU ${interval.waker_cpu}`}
+        </>
+      ),
     ],
   ];
   return (

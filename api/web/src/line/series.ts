@@ -65,7 +65,9 @@ export function linesOf({ plot, chart }: Drawn<Intervals>, rows: Row[]): Lines {
         }
       }
       for (const time of at.keys()) times.add(time);
-      const label = columns.length > 1 ? `${name} ${text}` : `${chart.keys.join(" · ")} ${name}`;
+      // A number alone says nothing: cpu 0, but vda.
+      const own = /^[\d · ]+$/.test(name) ? `${chart.keys.join(" · ")} ${name}` : name;
+      const label = columns.length > 1 ? `${own} ${text}` : own;
       return { label: safe(chart.keys.length ? label : text), at };
     }),
   );

@@ -3,22 +3,23 @@
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, ask, exact, shown, textOf } from "../api/fetch";
 import type { RowOf, Whole } from "../api/rows";
-import { href } from "../app/route";
 import { Problem } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { sqlOf } from "../parts/sql";
 import { count, duration } from "../parts/units";
 import { kindOf } from "./causes";
-import type { Picked } from "./draw";
+import { type Piece, threadName } from "./lanes";
 
 type Shown =
   | "work"
   | "call"
   | "target"
+  | "waker_utid"
   | "waker_tid"
   | "waker_comm"
   | "kind"
   | "due"
+  | "on_utid"
   | "on_tid"
   | "on_comm"
   | "on_call"
@@ -34,14 +35,14 @@ const CAUSES_MAX = 8;
 const part = sqlOf("blame_part");
 
 /** The causes in a stretch, those that took most first, and what all of them took. */
-function question({ lane, row }: Picked): string {
-  const [start, end] = [row.ts_ns, row.ts_ns + row.duration_ns];
+function question(utid: number, { ts_ns, duration_ns }: Piece): string {
+  const [start, end] = [ts_ns, ts_ns + duration_ns];
   return [
-    part`SELECT ${"work"}, ${"call"}, ${"target"}, ${"waker_tid"}, ${"waker_comm"}, ${"kind"}, ${"due"},`,
-    part`${"on_tid"}, ${"on_comm"}, ${"on_call"}, ${"on_target"}, count(*) AS part_count,`,
+    part`SELECT ${"work"}, ${"call"}, ${"target"}, ${"waker_utid"}, ${"waker_tid"}, ${"waker_comm"}, ${"kind"}, ${"due"},`,
+    part`${"on_utid"}, ${"on_tid"}, ${"on_comm"}, ${"on_call"}, ${"on_target"}, count(*) AS part_count,`,
     part`sum(least(${"ts_ns"} + ${"duration_ns"}, ${[end]}) - greatest(${"ts_ns"}, ${[start]}))::BIGINT AS wait_ns,`,
     "sum(part_count) OVER ()::BIGINT AS all_count, sum(wait_ns) OVER ()::BIGINT AS all_ns",
-    part`FROM blame_part WHERE ${"utid"} = ${[lane.utid]} AND ${"ts_ns"} < ${[end]}`,
+    part`FROM blame_part WHERE ${"utid"} = ${[utid]} AND ${"ts_ns"} < ${[end]}`,
     part`AND ${"ts_ns"} + ${"duration_ns"} > ${[start]} GROUP BY ALL`,
     part`ORDER BY wait_ns DESC, ${"due"}, ${"waker_tid"} LIMIT ${[CAUSES_MAX]}`,
   ].join(" ");
@@ -49,24 +50,26 @@ function question({ lane, row }: Picked): string {
 
 interface CausesProps {
   captureId: string;
-  picked: Picked;
-  zoom: string | null;
+  utid: number;
+  piece: Piece;
+  onThread: (utid: number) => void;
 }
 
-export function StretchCauses({ captureId, picked, zoom }: CausesProps) {
-  const [told, setTold] = useState<{ of: Picked; causes: Cause[]; error: ApiError | null } | null>(null);
+export function StretchCauses({ captureId, utid, piece, onThread }: CausesProps) {
+  const sql = question(utid, piece);
+  const [told, setTold] = useState<{ of: string; causes: Cause[]; error: ApiError | null } | null>(null);
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     const abort = new AbortController();
     const give = (causes: Cause[], error: ApiError | null) => {
-      if (!abort.signal.aborted) setTold({ of: picked, causes, error });
+      if (!abort.signal.aborted) setTold({ of: sql, causes, error });
     };
-    ask("sql", { method: "POST", json: { capture_id: captureId, sql: question(picked) }, signal: abort.signal })
+    ask("sql", { method: "POST", json: { capture_id: captureId, sql }, signal: abort.signal })
       .then(async (answer) => give(exact<Cause[]>(await textOf(answer)), null))
       .catch((error) => give([], shown(error)));
     return () => abort.abort();
-  }, [picked, turn]);
-  if (told?.of !== picked) return null;
+  }, [sql, turn]);
+  if (told?.of !== sql) return null;
   if (told.error) return <Problem error={told.error} again={() => setTurn(turn + 1)} />;
   const [first] = told.causes;
   if (!first) return null;
@@ -82,9 +85,15 @@ export function StretchCauses({ captureId, picked, zoom }: CausesProps) {
             {Number(cause.part_count) > 1 && ` in ${count(cause.part_count)} parts`}
             <span class="quiet">{about(cause)}</span>
             {cause.on_tid !== cause.waker_tid && (
-              <Lane says="due to" comm={cause.on_comm} tid={cause.on_tid} captureId={captureId} zoom={zoom} />
+              <Lane says="due to" comm={cause.on_comm} tid={cause.on_tid} utid={cause.on_utid} onThread={onThread} />
             )}
-            <Lane says="woken by" comm={cause.waker_comm} tid={cause.waker_tid} captureId={captureId} zoom={zoom} />
+            <Lane
+              says="woken by"
+              comm={cause.waker_comm}
+              tid={cause.waker_tid}
+              utid={cause.waker_utid}
+              onThread={onThread}
+            />
           </li>
         ))}
       </ol>
@@ -108,17 +117,19 @@ interface LaneProps {
   says: string;
   comm: string | null;
   tid: Whole | null;
-  captureId: string;
-  zoom: string | null;
+  utid: Whole | null;
+  onThread: (utid: number) => void;
 }
 
-/** A link to the lane of a thread. */
-function Lane({ says, comm, tid, captureId, zoom }: LaneProps) {
-  if (tid === null) return null;
-  const address = href(["c", captureId, "lanes"], { thread: [String(tid)], zoom });
+/** Leads to the lane of a thread. */
+export function Lane({ says, comm, tid, utid, onThread }: LaneProps) {
+  if (tid === null || utid === null) return null;
   return (
     <>
-      ; {says} <a href={address}>{safe(`${comm ?? "?"} ${tid}`)}</a>
+      ; {says}{" "}
+      <button type="button" class="plain stretch-thread" onClick={() => onThread(Number(utid))}>
+        {threadName(comm, tid)}
+      </button>
     </>
   );
 }

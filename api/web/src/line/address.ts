@@ -1,0 +1,73 @@
+/** What of the time line a link holds: the part that is seen, what is picked, folded, pinned and searched for. */
+
+import type { CaptureProps } from "../app/pages";
+import { useRoute } from "../app/route";
+import { askedFor, type Span } from "./span";
+import { type Pick, pickOf, pickText } from "./tracks";
+import { seconds, windowText } from "./window";
+
+export interface LineState {
+  /** ns of the recording. */
+  length: number;
+  span: Span;
+  /** What is asked for to draw the span. */
+  asked: Span;
+  isZoomed: boolean;
+  /** The filter's window. */
+  part: Span | null;
+  pick: Pick | null;
+  turned: string[];
+  pinned: string[];
+  find: string;
+  /** The critical path to what is picked is shown. */
+  hasPath: boolean;
+  /** What the panel shows. */
+  panel: string | null;
+  setSpan: (span: Span | null) => void;
+  setPart: (part: Span | null) => void;
+  setPick: (pick: Pick | null) => void;
+  turn: (id: string) => void;
+  pin: (id: string) => void;
+  setFind: (text: string) => void;
+  setPath: (isOn: boolean) => void;
+  setPanel: (id: string) => void;
+}
+
+const toggled = (all: readonly string[], one: string) =>
+  all.includes(one) ? all.filter((each) => each !== one) : [...all, one];
+const ns = (text: string | null, length: number): Span | null => {
+  const found = text ? seconds(text, length / 1e9) : null;
+  return found && [Math.round(found[0] * 1e9), Math.round(found[1] * 1e9)];
+};
+const inSeconds = ([from, to]: Span): [number, number] => [from / 1e9, to / 1e9];
+
+export function useLineState({ capture, filters, onFilters }: CaptureProps): LineState {
+  const { params, set } = useRoute();
+  const length = Number(capture.duration_ns ?? 0);
+  const zoom = ns(params.get("zoom"), length);
+  const span = zoom ?? [0, length];
+  const list = (name: string) => params.getAll(name).filter(Boolean);
+  const [turned, pinned] = [list("turn"), list("pin")];
+  return {
+    length,
+    span,
+    asked: askedFor(span, length),
+    isZoomed: zoom !== null,
+    part: ns(filters.window, length),
+    pick: pickOf(params.get("pick")),
+    turned,
+    pinned,
+    find: params.get("tracks") ?? "",
+    hasPath: params.has("path"),
+    panel: params.get("panel"),
+    // A step of a zoom is none that "back" should return to.
+    setSpan: (to) => set({ zoom: to && (to[0] > 0 || to[1] < length) ? windowText(inSeconds(to)) : null }, true),
+    setPart: (to) => onFilters({ window: to && windowText(inSeconds(to)) }),
+    setPick: (to) => set({ pick: pickText(to) }, true),
+    turn: (id) => set({ turn: toggled(turned, id) }, true),
+    pin: (id) => set({ pin: toggled(pinned, id) }, true),
+    setFind: (text) => set({ tracks: text || null }, true),
+    setPath: (isOn) => set({ path: isOn || null }, true),
+    setPanel: (id) => set({ panel: id }, true),
+  };
+}

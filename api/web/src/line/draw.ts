@@ -1,0 +1,327 @@
+/** Paints the tracks that are in sight: long pieces as they were, what is shorter than a pixel by what took most of it. */
+
+import type { Intervals } from "../api/types.gen";
+import type { Drawn } from "../parts/charts";
+import { written } from "../parts/cell";
+import { hatch } from "../parts/hatch";
+import { stateOf, STATES } from "../parts/states";
+import { kindOf } from "./causes";
+import { firstAfter, type Lanes, type Piece, type PieceOf, type RunRow, type Shows, type StateRow } from "./lanes";
+import type { Lines } from "./series";
+import { type Span, ticks } from "./span";
+import { type ChartTrack, HEIGHTS, type LaneTrack, type MarksTrack, type Placed } from "./tracks";
+
+export const AXIS = 20;
+export const LINE_COLOURS = ["--accent", "--note", "--good", "--warning", "--critical", "--state-other"];
+const FONT = "11px system-ui, sans-serif";
+/** What a line's axis reaches at least: an idle network is no hill. */
+const least = (unit: string | null) => (unit?.startsWith("bytes") ? 1024 : 1);
+
+export type Data = { [S in Shows]: ReadonlyMap<number, PieceOf[S][]> };
+
+export interface Picture {
+  span: Span;
+  /** Pixels of the titles, left of the axis. */
+  names: number;
+  width: number;
+  height: number;
+  /** Pixels that are above what is in sight. */
+  scroll: number;
+  data: Data;
+  /** Stretches, in ns, of which nothing was recorded, of what a lane shows. */
+  gaps: Record<Shows, readonly Span[]>;
+  paint: Paint;
+}
+
+/** Colours by their names in the style sheet. */
+export type Paint = ReadonlyMap<string, string>;
+
+export const PAINTED = [
+  "--ink",
+  "--ink-3",
+  "--line",
+  "--sunk",
+  "--accent",
+  "--accent-wash",
+  "--hatch",
+  "--paper",
+  "--note",
+];
+
+export function xOf({
+  span: [from, to],
+  names,
+  width,
+}: Pick<Picture, "span" | "names" | "width">): (ns: number) => number {
+  const room = Math.max(width - names, 1);
+  return (ns) => names + ((ns - from) / (to - from)) * room;
+}
+
+/** Which tracks are in sight. */
+export function inSight<T extends Placed>(tracks: readonly T[], scroll: number, height: number): T[] {
+  return tracks.filter(({ top, height: own }) => top + own > scroll && top < scroll + height);
+}
+
+/** The part of the axis that has ticks stays above the tracks. */
+export function draw(context: CanvasRenderingContext2D, tracks: readonly Placed[], picture: Picture): void {
+  const { span, names, width, height, scroll, paint } = picture;
+  const x = xOf(picture);
+  context.clearRect(0, 0, width, height);
+  context.font = FONT;
+  context.textBaseline = "middle";
+  context.save();
+  context.beginPath();
+  context.rect(names, 0, width - names, height);
+  context.clip();
+  const marks = ticks(span, width - names);
+  context.fillStyle = paint.get("--line")!;
+  for (const { at } of marks) context.fillRect(Math.round(x(at)), AXIS - 4, 1, height);
+  for (const track of inSight(tracks, scroll, height - AXIS)) {
+    const top = AXIS + track.top - scroll;
+    if (track.kind === "chart") chart(context, track, top, x, picture);
+    else if (track.kind === "lane") lane(context, track, top, x, picture);
+    else if (track.kind === "marks") moments(context, track, top, x, paint);
+    else {
+      context.fillStyle = paint.get("--sunk")!;
+      context.fillRect(names, top, width - names, track.height);
+    }
+  }
+  context.fillStyle = paint.get("--paper")!;
+  context.fillRect(names, 0, width - names, AXIS - 4);
+  context.fillStyle = paint.get("--ink-3")!;
+  for (const { at, text } of marks) context.fillText(text, x(at) + 3, (AXIS - 4) / 2);
+  context.restore();
+}
+
+type Place = (ns: number) => number;
+
+function gapsAt(
+  context: CanvasRenderingContext2D,
+  gaps: readonly Span[],
+  top: number,
+  high: number,
+  x: Place,
+  picture: Picture,
+): void {
+  for (const [begin, end] of gaps) {
+    const [left, right] = [Math.max(x(begin), picture.names), Math.min(x(end), picture.width)];
+    hatch(context, [left, top, right - left, high], picture.paint.get("--hatch")!);
+  }
+}
+
+function chart(
+  context: CanvasRenderingContext2D,
+  { drawn, lines, height }: Placed<ChartTrack>,
+  top: number,
+  x: Place,
+  picture: Picture,
+): void {
+  const { paint, names, width, span } = picture;
+  const [high, low] = [top + 6, top + height - 4];
+  const [, most] = rangeOf(drawn, lines);
+  const y = (value: number) => low - (value / most) * (low - high);
+  gapsAt(context, gapsIn(lines, span), high, low - high, x, picture);
+  context.fillStyle = paint.get("--line")!;
+  context.fillRect(names, low, width - names, 1);
+  context.fillRect(names, high, width - names, 1);
+  const [first, last] = [before(lines.x, span[0] / 1e9), before(lines.x, span[1] / 1e9) + 1];
+  lines.lines.forEach(({ y: values }, number) => {
+    context.strokeStyle = paint.get(LINE_COLOURS[number % LINE_COLOURS.length]!)!;
+    context.lineWidth = 1.4;
+    context.beginPath();
+    let isOn = false;
+    for (let index = first; index <= last && index < values.length; index++) {
+      const value = values[index]!;
+      if (value === null) {
+        isOn = false;
+        continue;
+      }
+      const [right, down] = [x(lines.x[index]! * 1e9), y(value)];
+      if (isOn) context.lineTo(right, down);
+      else context.moveTo(right, down);
+      isOn = true;
+    }
+    context.stroke();
+  });
+  const text = said(drawn.chart.values[0]!.unit, most);
+  const wide = context.measureText(text).width;
+  context.fillStyle = paint.get("--paper")!;
+  context.globalAlpha = 0.75;
+  context.fillRect(names + 2, high + 1, wide + 6, 12);
+  context.globalAlpha = 1;
+  context.fillStyle = paint.get("--ink-3")!;
+  context.fillText(text, names + 5, high + 7);
+}
+
+/** A figure of a chart, as the cells of tables have it. */
+export const said = (unit: string | null, value: number) => written(value, { name: "", unit });
+
+/** From 0 to a round figure that no line is above, whatever part is seen: what moves is the time alone. */
+export function rangeOf({ chart: { values } }: Drawn<Intervals>, lines: Lines): [number, number] {
+  const unit = values[0]!.unit;
+  let most = least(unit);
+  for (const { y } of lines.lines) for (const value of y) if (value !== null && value > most) most = value;
+  if (unit === "ratio" && most <= 1) return [0, 1];
+  if (unit?.startsWith("bytes")) return [0, 2 ** Math.ceil(Math.log2(most))];
+  const power = 10 ** Math.floor(Math.log10(most));
+  return [0, [1, 2, 5, 10].map((part) => part * power).find((part) => part >= most)!];
+}
+
+/** The last of these moments that is not after `at`; 0 where all are. */
+function before(moments: readonly number[], at: number): number {
+  let [low, high] = [0, moments.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (moments[middle]! <= at) low = middle + 1;
+    else high = middle;
+  }
+  return Math.max(low - 1, 0);
+}
+
+/** Stretches of a span, in ns, of which no line has a value. */
+function gapsIn({ known }: Lines, [from, to]: Span): Span[] {
+  const gaps: Span[] = [];
+  let at = from;
+  for (const [begin, end] of known) {
+    if (end * 1e9 <= from) continue;
+    if (begin * 1e9 >= to) break;
+    if (begin * 1e9 > at) gaps.push([at, begin * 1e9]);
+    at = Math.max(at, end * 1e9);
+  }
+  if (at < to) gaps.push([at, to]);
+  return gaps;
+}
+
+function moments(
+  context: CanvasRenderingContext2D,
+  { marks, height }: Placed<MarksTrack>,
+  top: number,
+  x: Place,
+  paint: Paint,
+): void {
+  for (const { at, until, colour } of marks) {
+    context.fillStyle = paint.get(colour) ?? paint.get("--note")!;
+    if (until === undefined) context.fillRect(x(at) - 1, top + 2, 2, height - 4);
+    else context.fillRect(x(at), top + 4, Math.max(x(until) - x(at), 2), height - 8);
+  }
+}
+
+function lane(
+  context: CanvasRenderingContext2D,
+  track: Placed<LaneTrack>,
+  top: number,
+  x: Place,
+  picture: Picture,
+): void {
+  let at = top + 1;
+  for (const shows of track.shows) {
+    gapsAt(context, picture.gaps[shows], at, HEIGHTS[shows], x, picture);
+    pieces(context, shows, picture.data[shows].get(track.of) ?? [], at, x, picture);
+    at += HEIGHTS[shows];
+  }
+}
+
+function pieces<S extends Shows>(
+  context: CanvasRenderingContext2D,
+  shows: S,
+  all: readonly Piece[],
+  top: number,
+  x: Place,
+  picture: Picture,
+): void {
+  const { span, names, width, paint } = picture;
+  let covered = Number.NEGATIVE_INFINITY;
+  for (let index = firstAfter(all, span[0]); index < all.length; index++) {
+    const piece = all[index]!;
+    if (piece.ts_ns > span[1]) break;
+    const left = Math.max(x(piece.ts_ns), names - 2);
+    const wide = Math.min(x(piece.ts_ns + piece.duration_ns), width + 2) - left;
+    if (wide < -1) continue;
+    // Where a finer answer is drawn in fewer pixels, a pixel is painted twice at most.
+    if (left + wide < covered) continue;
+    covered = Math.floor(left + wide) + 0.5;
+    PAINTERS[shows](context, piece as PieceOf[S], top, left, Math.max(wide, 0.75), paint);
+  }
+}
+
+type Painter<S extends Shows> = (
+  context: CanvasRenderingContext2D,
+  piece: PieceOf[S],
+  top: number,
+  left: number,
+  wide: number,
+  paint: Paint,
+) => void;
+
+const PAINTERS: { [S in Shows]: Painter<S> } = {
+  states: (context, row, top, left, wide, paint) => {
+    const high = HEIGHTS.states - 4;
+    if (row.interval_count === 1) {
+      const { colour } = stateOf(row.state);
+      const isThin = colour === "--state-sleep";
+      context.fillStyle = paint.get(colour)!;
+      context.fillRect(left, isThin ? top + HEIGHTS.states / 2 - 1 : top + 2, wide, isThin ? 2 : high);
+      return;
+    }
+    // Several in a pixel: their shares stand on each other.
+    let y = top + HEIGHTS.states - 2;
+    const all = STATES.reduce((sum, { column }) => sum + row[column], 0) || 1;
+    for (const { colour, column } of STATES) {
+      const part = (high * row[column as keyof StateRow & typeof column]) / all;
+      context.fillStyle = paint.get(colour)!;
+      context.fillRect(left, y - part, wide, part);
+      y -= part;
+    }
+  },
+  causes: (context, row, top, left, wide, paint) => {
+    const { colour, isThin } = kindOf(row.kind);
+    context.fillStyle = paint.get(colour)!;
+    context.fillRect(left, top, wide, isThin ? 3 : HEIGHTS.causes - 3);
+  },
+  calls: (context, row, top, left, wide, paint) => {
+    context.fillStyle = row.error_count ? paint.get("--critical")! : ofName(row.name, paint);
+    context.fillRect(left, top, wide, HEIGHTS.calls - 2);
+  },
+  runs: (context, row, top, left, wide, paint) => {
+    context.fillStyle = ofProcess(row, paint);
+    // A pixel in which the CPU was idle half of the time is half as high.
+    const high = (HEIGHTS.runs - 4) * Math.max(row.running_ns / (row.duration_ns || 1), 0.15);
+    context.fillRect(
+      left,
+      top + HEIGHTS.runs - 2 - Math.min(high, HEIGHTS.runs - 4),
+      wide,
+      Math.min(high, HEIGHTS.runs - 4),
+    );
+    if (wide > 46 && row.run_count === 1) {
+      context.save();
+      context.beginPath();
+      context.rect(left, top, wide - 3, HEIGHTS.runs);
+      context.clip();
+      context.fillStyle = paint.get("--paper")!;
+      context.fillText(row.name, left + 4, top + HEIGHTS.runs / 2);
+      context.restore();
+    }
+  },
+};
+
+/** Colours that text of the page's ground is read on, in both schemes: axe's contrast of 4.5 holds for each. */
+export const PROCESS_COLOURS = ["--note", "--accent", "--good", "--warning", "--critical", "--ink-3"];
+
+function ofProcess({ pid }: RunRow, paint: Paint): string {
+  return paint.get(PROCESS_COLOURS[(Math.abs(pid * 2_654_435_761) % 4_294_967_296) % PROCESS_COLOURS.length]!)!;
+}
+
+export const CALL_COLOURS = ["--note", "--state-other", "--ink-3", "--line-strong"];
+const names = new Map<string, number>();
+
+/** Neighbouring calls are told apart; the name is told beside the cursor. */
+function ofName(name: string, paint: Paint): string {
+  let number = names.get(name);
+  if (number === undefined) {
+    number = [...name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0, 7);
+    names.set(name, number);
+  }
+  return paint.get(CALL_COLOURS[number % CALL_COLOURS.length]!)!;
+}
+
+export type { Lanes };

@@ -1,0 +1,124 @@
+/** The titles of the tracks in sight, beside the picture, with the figures of the charts under the cursor. */
+
+import { timeOfDay, zone } from "../app/clock";
+import { useStore } from "../app/store";
+import { said } from "./draw";
+import { LINE_COLOURS } from "./draw";
+import { pointAt } from "./series";
+import { type ChartTrack, type Pick, type Placed, unpinned } from "./tracks";
+
+interface LabelsProps {
+  tracks: readonly Placed[];
+  total: number;
+  width: number;
+  current: string | null;
+  pick: Pick | null;
+  /** The moment under the cursor, in ns. */
+  cursor: number | null;
+  startNs: number | null;
+  pinned: readonly string[];
+  onPick: (pick: Pick | null) => void;
+  onTurn: (id: string) => void;
+  onPin: (id: string) => void;
+}
+
+export function Labels({
+  tracks,
+  total,
+  width,
+  current,
+  pick,
+  cursor,
+  startNs,
+  pinned,
+  onPick,
+  onTurn,
+  onPin,
+}: LabelsProps) {
+  return (
+    <div class="line-labels" style={{ height: `${total}px`, width: `${width}px` }}>
+      <div class="line-corner">
+        <span class="line-time">{cursor === null ? "" : <Moment at={cursor} startNs={startNs} />}</span>
+      </div>
+      {tracks.map((track) => {
+        const { id, title, top, height, kind, depth } = track;
+        const isPinned = pinned.includes(unpinned(id));
+        return (
+          <div
+            key={id}
+            class={`line-label line-${kind}${id === current ? " is-current" : ""}${id === pick?.id ? " is-picked" : ""}`}
+            data-track={id}
+            style={{ top: `${top + 20}px`, height: `${height}px`, paddingLeft: `${4 + depth * 12}px` }}
+          >
+            {track.kind === "group" ? (
+              <button type="button" class="plain line-title" aria-expanded={track.isOpen} onClick={() => onTurn(id)}>
+                {track.isOpen ? "▾" : "▸"} {title} <span class="quiet">{track.count}</span>
+              </button>
+            ) : track.kind === "lane" ? (
+              <button
+                type="button"
+                class="plain line-title"
+                title={title}
+                onClick={() => onPick({ id, shows: null, at: null })}
+              >
+                {title}
+              </button>
+            ) : (
+              <span class="line-title" title={title}>
+                {title}
+              </span>
+            )}
+            {track.kind !== "group" && (
+              <button
+                type="button"
+                class="plain line-pin"
+                aria-pressed={isPinned}
+                aria-label={`Pin ${title}`}
+                title={isPinned ? "Not at the top any more" : "Keep at the top"}
+                onClick={() => onPin(unpinned(id))}
+              >
+                {isPinned ? "★" : "☆"}
+              </button>
+            )}
+            {track.kind === "chart" && <Legend track={track} cursor={cursor} />}
+          </div>
+        );
+      })}
+    </div>
+  );
+}
+
+function Moment({ at, startNs }: { at: number; startNs: number | null }) {
+  const now = useStore(zone);
+  const since = `${(at / 1e9).toFixed(3)} s`;
+  return <>{startNs === null ? since : `${since}, ${timeOfDay(startNs + at)} ${now}`}</>;
+}
+
+/** Which colour is what, and its figure at a moment; "–" where none is known. */
+function Legend({ track: { drawn, lines }, cursor }: { track: ChartTrack; cursor: number | null }) {
+  const unit = drawn.chart.values[0]!.unit;
+  const nearest = cursor === null ? -1 : nearestOf(lines.x, cursor / 1e9);
+  return (
+    <ul class="line-legend">
+      {lines.lines.map(({ label, y }, number) => {
+        const point = cursor === null ? null : pointAt(lines, number, nearest, cursor / 1e9);
+        return (
+          <li key={label}>
+            <i style={{ background: `var(${LINE_COLOURS[number % LINE_COLOURS.length]})` }} />
+            {label} {cursor !== null && <b>{point === null ? "–" : said(unit, y[point]!)}</b>}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+function nearestOf(moments: readonly number[], at: number): number {
+  let [low, high] = [0, moments.length - 1];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (moments[middle]! < at) low = middle + 1;
+    else high = middle;
+  }
+  return low > 0 && at - moments[low - 1]! < moments[low]! - at ? low - 1 : low;
+}

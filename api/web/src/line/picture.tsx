@@ -1,0 +1,401 @@
+/** The tracks on one axis of time: drawn, pointed at, moved by mouse, fingers and keys. What is seen and chosen is the caller's. */
+
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useStore } from "../app/store";
+import { colour, theme } from "../app/theme";
+import { useWidth } from "../app/width";
+import { STATES } from "../parts/states";
+import { KINDS } from "./causes";
+import {
+  AXIS,
+  CALL_COLOURS,
+  type Data,
+  draw,
+  inSight,
+  PAINTED,
+  LINE_COLOURS,
+  type Picture as Drawing,
+  PROCESS_COLOURS,
+} from "./draw";
+import { Labels } from "./labels";
+import { type PieceOf, pieceAt, saidOf, type Shows } from "./lanes";
+import { moved, type Span, zoomed } from "./span";
+import { type Above, type Box, drawAbove } from "./overlay";
+import { heightOf, type LaneTrack, partAt, type Pick, type Placed } from "./tracks";
+import "./line.css";
+
+const NAMES = 190;
+const NAMES_NARROW = 112;
+const SHOWN: Record<Shows, string> = {
+  states: "states",
+  calls: "system calls",
+  causes: "what it waited for",
+  runs: "who ran",
+};
+
+export interface PictureProps {
+  tracks: readonly Placed[];
+  span: Span;
+  /** ns of the whole recording. */
+  end: number;
+  /** When it began, in ns since 1970, where that is known. */
+  startNs: number | null;
+  part: Span | null;
+  data: Data;
+  gaps: Drawing["gaps"];
+  /** What was asked for: a piece that reaches its edge goes on beyond it. */
+  asked: Span;
+  pick: Pick | null;
+  picked: Box | null;
+  arrow: Above["arrow"];
+  path: readonly Box[];
+  pinned: readonly string[];
+  /** It is as high as the window has room, and scrolls; else as high as its tracks. */
+  isTall: boolean;
+  onSpan: (span: Span | null) => void;
+  onPart: (part: Span | null) => void;
+  onPick: (pick: Pick | null) => void;
+  onTurn: (id: string) => void;
+  onPin: (id: string) => void;
+  /** Tells which part of the tracks is in sight, when it changes. */
+  onSeen?: (scroll: number, height: number) => void;
+}
+
+interface Pointed {
+  ns: number;
+  x: number;
+  y: number;
+  text: string | null;
+  title: string;
+}
+
+export function Picture(props: PictureProps) {
+  const { tracks, span, end, part, data, gaps, asked, picked, pick, isTall } = props;
+  const [from, to] = span;
+  const scroller = useRef<HTMLDivElement>(null);
+  const width = useWidth(scroller);
+  const [base, above] = [useRef<HTMLCanvasElement>(null), useRef<HTMLCanvasElement>(null)];
+  const { isDark } = useStore(theme);
+  const [scroll, setScroll] = useState(0);
+  const [view, setView] = useState(0);
+  const [drag, setDrag] = useState<Span | null>(null);
+  const [point, setPoint] = useState<Pointed | null>(null);
+  const [at, setAt] = useState({ track: 0, part: 0 });
+  const total = AXIS + heightOf(tracks);
+  const height = isTall ? Math.min(view || total, total) : total;
+  const names = width < 560 ? NAMES_NARROW : NAMES;
+  const room = Math.max(width - names, 1);
+  const paint = useMemo(
+    () =>
+      new Map(
+        [
+          ...PAINTED,
+          ...LINE_COLOURS,
+          ...PROCESS_COLOURS,
+          ...CALL_COLOURS,
+          ...[...STATES, ...KINDS].map((one) => one.colour),
+        ].map((name) => [name, colour(name)]),
+      ),
+    [isDark],
+  );
+  useLayoutEffect(() => {
+    const element = scroller.current!;
+    const measure = () => setView(element.clientHeight);
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    measure();
+    return () => observer.disconnect();
+  }, []);
+  useLayoutEffect(() => props.onSeen?.(scroll, height), [scroll, height]);
+  useLayoutEffect(() => {
+    const context = width ? sized(base.current!, width, height) : null;
+    if (!context) return;
+    draw(context, tracks, { span, names, width, height, scroll, data, gaps, paint });
+    base.current!.dataset.painted = `${from}..${to}`;
+  }, [tracks, from, to, names, width, height, scroll, data, gaps, paint]);
+  useLayoutEffect(() => {
+    const context = width ? sized(above.current!, width, height) : null;
+    if (!context) return;
+    const row = pick && !picked ? (tracks.find(({ id }) => id === pick.id) ?? null) : null;
+    const cursor = point?.ns ?? null;
+    drawAbove(
+      context,
+      { part: drag ?? part, cursor, picked, row, arrow: props.arrow, path: props.path },
+      { span, names, width, height, scroll, paint },
+    );
+  });
+
+  const current = tracks[Math.min(at.track, tracks.length - 1)];
+  const shows = current?.kind === "lane" ? current.shows[Math.min(at.part, current.shows.length - 1)]! : null;
+  const left = () => base.current!.getBoundingClientRect();
+  const time = (event: { clientX: number }) => {
+    const x = event.clientX - left().x - names;
+    return from + (Math.min(Math.max(x, 0), room) / room) * (to - from);
+  };
+  const under = (event: { clientY: number }) => {
+    const y = event.clientY - left().y;
+    if (y < AXIS) return null;
+    const index = tracks.findIndex((track) => y - AXIS + scroll < track.top + track.height);
+    return index < 0 ? null : { index, track: tracks[index]!, y: y - AXIS + scroll - tracks[index]!.top };
+  };
+  const pieceUnder = (track: Placed<LaneTrack>, y: number, ns: number) => {
+    const { shows: one } = partAt(track, y);
+    const piece = pieceAt<PieceOf[Shows]>(data[one].get(track.of) ?? [], ns, (to - from) / room);
+    return piece && { shows: one, piece };
+  };
+  const told = (one: Shows, piece: PieceOf[Shows]): string => {
+    const isCut =
+      (piece.ts_ns <= asked[0] && asked[0] > 0) || (piece.ts_ns + piece.duration_ns >= asked[1] && asked[1] < end);
+    return saidOf(one, piece as never) + (isCut ? " of what is drawn: it goes on beyond" : "");
+  };
+  const look = (event: MouseEvent) => {
+    const box = left();
+    const [x, y] = [event.clientX - box.x, event.clientY - box.y];
+    if (x < names || y > height) return setPoint(null);
+    const ns = time(event);
+    const found = event.buttons ? null : under(event);
+    let text: string | null = null;
+    if (found?.track.kind === "lane") {
+      const hit = pieceUnder(found.track, found.y, ns);
+      text = hit && told(hit.shows, hit.piece);
+    } else if (found?.track.kind === "marks") {
+      const pixel = (to - from) / room;
+      const near = found.track.marks.filter(
+        (mark) => ns > mark.at - 4 * pixel && ns < (mark.until ?? mark.at) + 4 * pixel,
+      );
+      text =
+        near
+          .slice(0, 4)
+          .map((mark) => mark.text)
+          .join("\n") || null;
+    }
+    setPoint({ ns, x, y, text, title: found?.track.title ?? "" });
+  };
+  const hit = (event: MouseEvent) => {
+    const found = under(event);
+    if (!found) return;
+    const { track, index } = found;
+    if (track.kind === "lane") {
+      const piece = pieceUnder(track, found.y, time(event));
+      setAt({ track: index, part: Math.max(piece ? track.shows.indexOf(piece.shows) : 0, 0) });
+      props.onPick({ id: track.id, shows: piece?.shows ?? null, at: piece ? time(event) : null });
+    } else setAt({ track: index, part: 0 });
+  };
+  const down = (event: MouseEvent) => {
+    if (event.button !== 0 || (event.target as HTMLElement).closest("button")) return;
+    if (event.clientX - left().x < names) return;
+    const begin = time(event);
+    const move = (now: MouseEvent) => setDrag([Math.min(begin, time(now)), Math.max(begin, time(now))]);
+    const up = (last: MouseEvent) => {
+      removeEventListener("mousemove", move);
+      removeEventListener("mouseup", up);
+      setDrag(null);
+      const over = time(last);
+      if ((Math.abs(over - begin) / (to - from)) * room > 4)
+        props.onPart([Math.min(begin, over), Math.max(begin, over)]);
+      else hit(event);
+    };
+    addEventListener("mousemove", move);
+    addEventListener("mouseup", up);
+    event.preventDefault();
+    scroller.current!.focus({ preventScroll: true });
+  };
+  const scale = (by: number, about: number) => props.onSpan(zoomed(span, by, about, end));
+  const pan = (by: number) => props.onSpan(moved(span, by, end));
+  const wheel = (event: WheelEvent) => {
+    if (event.ctrlKey) scale(event.deltaY > 0 ? 1.25 : 1 / 1.25, time(event));
+    else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
+      pan((event.deltaX || event.deltaY) / room);
+    else return;
+    event.preventDefault();
+  };
+  // Preact listens to wheels passively: then the page would scroll as well.
+  const wheeled = useRef(wheel);
+  wheeled.current = wheel;
+  useLayoutEffect(() => {
+    const element = scroller.current!;
+    const listen = (event: WheelEvent) => wheeled.current(event);
+    element.addEventListener("wheel", listen, { passive: false });
+    return () => element.removeEventListener("wheel", listen);
+  }, []);
+  const touch = useFingers(time, span, room, (to) => props.onSpan(to), end);
+
+  const walk = (by: number) => {
+    const places = tracks.flatMap((track, index) =>
+      track.kind === "lane"
+        ? track.shows.map((_, number) => ({ track: index, part: number }))
+        : [{ track: index, part: 0 }],
+    );
+    const now = places.findIndex((place) => place.track === at.track && place.part === at.part);
+    const next = places[Math.min(Math.max(now + by, 0), places.length - 1)];
+    if (!next) return;
+    setAt(next);
+    const { top, height: own } = tracks[next.track]!;
+    const element = scroller.current!;
+    if (top < element.scrollTop) element.scrollTop = top;
+    else if (AXIS + top + own > element.scrollTop + element.clientHeight)
+      element.scrollTop = AXIS + top + own - element.clientHeight;
+  };
+  const step = (by: number) => {
+    if (current?.kind !== "lane" || !shows) return;
+    const pieces: PieceOf[Shows][] = data[shows].get(current.of) ?? [];
+    const isHere = pick?.id === current.id && pick.shows === shows && picked;
+    const now = isHere
+      ? pieces.findIndex(({ ts_ns, duration_ns }) => ts_ns === picked.from && ts_ns + duration_ns === picked.to)
+      : -1;
+    const first =
+      by > 0
+        ? pieces.findIndex((piece) => piece.ts_ns + piece.duration_ns > from)
+        : pieces.findLastIndex((piece) => piece.ts_ns < to);
+    const next = pieces[isHere && now >= 0 ? now + by : first];
+    if (!next) return;
+    const middle = next.ts_ns + next.duration_ns / 2;
+    props.onPick({ id: current.id, shows, at: middle });
+    if (middle < from || middle > to) props.onSpan(moved(span, (middle - (from + to) / 2) / (to - from), end));
+  };
+  const about = () => point?.ns ?? (picked ? (picked.from + picked.to) / 2 : (from + to) / 2);
+  const key = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || (event.target as HTMLElement).matches("input, select"))
+      return;
+    const isButton = (event.target as HTMLElement).matches("button");
+    const moves: Record<string, () => void> = {
+      ArrowUp: () => walk(-1),
+      ArrowDown: () => walk(1),
+      ArrowLeft: () => (event.shiftKey ? pan(-0.25) : step(-1)),
+      ArrowRight: () => (event.shiftKey ? pan(0.25) : step(1)),
+      w: () => scale(1 / 1.5, about()),
+      s: () => scale(1.5, about()),
+      a: () => pan(-0.2),
+      d: () => pan(0.2),
+      "+": () => scale(1 / 1.5, about()),
+      "-": () => scale(1.5, about()),
+      z: () => {
+        const box = picked ? ([picked.from, picked.to] as const) : part;
+        if (box)
+          props.onSpan([Math.max(box[0] - (box[1] - box[0]) / 20, 0), Math.min(box[1] + (box[1] - box[0]) / 20, end)]);
+      },
+      p: () => current && current.kind !== "group" && props.onPin(current.id),
+      Escape: () => (pick ? props.onPick(null) : part ? props.onPart(null) : props.onSpan(null)),
+    };
+    if (!isButton)
+      moves.Enter = () => {
+        if (current?.kind === "group") props.onTurn(current.id);
+        else if (current) props.onPick({ id: current.id, shows: null, at: null });
+      };
+    const move = moves[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (!move) return;
+    move();
+    event.preventDefault();
+  };
+  const spoken = picked && current && shows && picked.track.id === current.id && picked.shows === shows;
+  const piece = spoken
+    ? pieceAt<PieceOf[Shows]>(
+        data[shows].get(current.kind === "lane" ? current.of : -1) ?? [],
+        pick!.at ?? picked.from,
+        1,
+      )
+    : null;
+  return (
+    <>
+      <div
+        ref={scroller}
+        class={isTall ? "line line-tall" : "line"}
+        tabIndex={0}
+        role="application"
+        aria-label="Tracks over time. Up and down choose a track, left and right a piece of it. W and S zoom, A and D move, Z shows what is chosen, P pins, Enter opens, Escape goes back."
+        onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
+        onMouseDown={down}
+        onMouseMove={look}
+        onMouseLeave={() => setPoint(null)}
+        onDblClick={() => (part ? props.onPart(null) : props.onSpan(null))}
+        onKeyDown={key}
+        {...touch}
+      >
+        <div class="line-canvases" aria-hidden="true">
+          <canvas ref={base} class="line-canvas" />
+          <canvas ref={above} class="line-above" />
+        </div>
+        <Labels
+          tracks={inSight(tracks, scroll - 200, height + 400)}
+          total={total}
+          width={names}
+          current={current?.id ?? null}
+          pick={pick}
+          cursor={point?.ns ?? null}
+          startNs={props.startNs}
+          pinned={props.pinned}
+          onPick={props.onPick}
+          onTurn={props.onTurn}
+          onPin={props.onPin}
+        />
+        {point?.text && <Tip {...point} width={width} scroll={scroll} />}
+      </div>
+      <p class="visually-hidden" aria-live="polite">
+        {current?.title}
+        {shows && shows !== "states" ? `, ${SHOWN[shows]}` : ""}
+        {current?.kind === "group" ? `, ${current.count} tracks, ${current.isOpen ? "open" : "folded"}` : ""}
+        {piece && shows ? `: ${told(shows, piece)}` : ""}
+      </p>
+    </>
+  );
+}
+
+function sized(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
+  const density = devicePixelRatio || 1;
+  const [wide, high] = [Math.round(width * density), Math.round(height * density)];
+  if (canvas.width !== wide || canvas.height !== high) {
+    canvas.width = wide;
+    canvas.height = high;
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+  }
+  const context = canvas.getContext("2d")!;
+  context.setTransform(density, 0, 0, density, 0, 0);
+  return context;
+}
+
+/** One finger moves the time, two zoom about what is between them. Up and down scrolls, as everywhere. */
+function useFingers(
+  time: (event: { clientX: number }) => number,
+  span: Span,
+  room: number,
+  onSpan: (span: Span) => void,
+  end: number,
+) {
+  const fingers = useRef(new Map<number, number>());
+  const isTouch = (event: PointerEvent) => event.pointerType === "touch";
+  const lift = (event: PointerEvent) => void fingers.current.delete(event.pointerId);
+  return {
+    onPointerDown: (event: PointerEvent) =>
+      void (isTouch(event) && fingers.current.set(event.pointerId, event.clientX)),
+    onPointerUp: lift,
+    onPointerCancel: lift,
+    onPointerMove: (event: PointerEvent) => {
+      const known = fingers.current;
+      const was = known.get(event.pointerId);
+      if (!isTouch(event) || was === undefined) return;
+      const [other] = [...known].filter(([id]) => id !== event.pointerId).map(([, x]) => x);
+      known.set(event.pointerId, event.clientX);
+      if (other === undefined) onSpan(moved(span, (was - event.clientX) / room, end));
+      else if (Math.abs(event.clientX - other) > 8)
+        onSpan(
+          zoomed(
+            span,
+            Math.abs(was - other) / Math.abs(event.clientX - other),
+            time({ clientX: (event.clientX + other) / 2 }),
+            end,
+          ),
+        );
+    },
+  };
+}
+
+function Tip({ text, title, x, y, width, scroll }: Pointed & { width: number; scroll: number }) {
+  const style = x > width / 2 ? { right: `${width - x + 12}px` } : { left: `${x + 12}px` };
+  return (
+    <div class="line-tip" style={{ ...style, top: `${y + scroll + 16}px` }} aria-hidden="true">
+      <b>{title}</b>
+      <span>{text}</span>
+    </div>
+  );
+}

@@ -1,3 +1,0 @@
-/** `#/c/<id>/lanes`: what each thread did, over time. */
-
-export { default } from "../lanes/lanes";
