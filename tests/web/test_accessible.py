@@ -20,7 +20,7 @@ PAGES = {
     "overview": "c/{x86_64}/overview",
     "flame": "c/{x86_64}/flame?of=do_syscall_64",
     "offcpu": "c/{x86_64}/offcpu?wakers=1",
-    "lanes": "c/{tcp}/lanes",
+    "time line": "c/{tcp}/timeline",
     "histograms": "c/{tcp}/histograms",
     "threads": "c/{tcp}/threads",
     "syscalls": "c/{tcp}/syscalls",

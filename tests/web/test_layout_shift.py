@@ -18,7 +18,7 @@ PAGES = (
     "overview",
     "flame",
     "offcpu",
-    "lanes",
+    "timeline",
     "histograms",
     "threads",
     "syscalls",

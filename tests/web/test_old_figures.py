@@ -38,7 +38,7 @@ PAGES = {
     "off CPU": ("c/{x86_64}/offcpu", "thread=hog"),
     "difference": ("diff?a={tcp}&b={pipe}&as=flame&counted=off", "thread=order-client"),
     "what changed": ("diff?a={tcp}&b={pipe}&view=thread_time", "thread=order-client"),
-    "lanes": ("c/{tcp}/lanes", "process=order-client"),
+    "time line": ("c/{tcp}/timeline", "process=order-client"),
     "overview": ("c/{tcp}/overview", "window=2s..3s"),
     "report": ("c/{x86_64}/report", "thread=hog"),
     "history": ("history?view=cpu_utilization&measure=busy_ratio", "ticket=OPS-17"),

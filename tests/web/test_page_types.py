@@ -47,10 +47,10 @@ def test_a_column_that_is_lost_or_renamed_does_not_compile(sources: Path) -> Non
         "capture": ("cpu_model", ["pages/overview.tsx"]),
         "data_quality": ("lost_ratio", ["pages/overview.tsx"]),
         "thread_time": ("sleep_ratio", ["pages/threads.tsx"]),
-        "thread_lane": ("runnable_ns", ["lanes/draw.ts", "parts/states.ts"]),
-        "blame_lane": ("due_ns", ["lanes/causes.ts"]),
-        "blame_part": ("waker_tid", ["lanes/stretch-causes.tsx"]),
-        "followed_state": ("waker_stack_id", ["lanes/stretch.tsx"]),
+        "thread_lane": ("runnable_ns", ["line/lanes.ts", "parts/states.ts"]),
+        "blame_lane": ("due_ns", ["line/causes.ts"]),
+        "blame_part": ("waker_tid", ["line/stretch-causes.tsx"]),
+        "followed_state": ("waker_stack_id", ["line/stretch.tsx"]),
         "syscall_summary": ("open_count", ["pages/syscalls.tsx"]),
     }
     assert faults(sources) == set()
@@ -64,7 +64,7 @@ def test_a_column_that_is_lost_or_renamed_does_not_compile(sources: Path) -> Non
     assert faults(sources) == {name for _, names in lost.values() for name in names}
     # A view, and a parameter of one.
     file.write_text(whole.replace("  off_cpu_by_thread: ", "  gone: ").replace('| "start_ns"', ""))
-    assert faults(sources) == {"parts/thread-links.tsx", "lanes/lanes.tsx"}
+    assert faults(sources) == {"parts/thread-links.tsx", "line/line.tsx"}
 
 
 def test_an_answer_that_lost_a_field_does_not_compile(sources: Path) -> None:

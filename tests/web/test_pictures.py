@@ -1,197 +1,26 @@
-"""The timeline and its brush, the lanes of threads and what a click on them tells, histograms: figures against the views."""
+"""Histograms: figures against the views. Colours that every reader tells apart. Names from captures are text in pictures, too."""
 
 from __future__ import annotations
 
 import itertools
-import lzma
 import math
 import re
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import httpx
 
-from perfcase.case.scope import parse_part
 from perfcase.text import duration, size
-from tests.api.conftest import wait_ready
 from tests.web.chromium import Page
-from tests.web.conftest import Site, rows
+from tests.web.conftest import Site
+from tests.web.line import opened, titles
 
 BOX = "(({x, y, width, height}) => [x, y, width, height])(document.querySelector(%r).getBoundingClientRect())"
 ROOT = Path(__file__).parents[2]
-DATA = ROOT / "tests" / "data" / "captures"
-NAMES = 150
-"""Pixels of the threads' names beside the lanes."""
-STRIP = 2 * 17 + 3
-"""Pixels from the top to what the waits of the first lane were due to."""
 
 
 def sql(client: httpx.Client, capture: str, statement: str) -> list[dict]:
     return client.post("/v1/sql", json={"capture_id": capture, "sql": statement}).json()
-
-
-def test_the_time_line_chooses_a_part(page: Page, site: Site, client: httpx.Client, look: Callable) -> None:
-    capture = site.ids["x86_64"]
-    page.open(site.at(f"c/{capture}/overview"))
-    page.until("document.querySelectorAll('.timeline-plot canvas').length === 5")
-    charts = page.see("[...document.querySelectorAll('.timeline-chart figcaption')].map((one) => one.innerText)")
-    assert charts == ["CPU", "Run queue", "Disks", "Memory", "Network"]
-    page.has("Not in this capture: Instructions per cycle", ".timeline-missing")
-    page.click(".timeline-missing summary")
-    (told,) = rows(client, capture, "view_coverage", where="view_name = 'pmcarch'")
-    page.has(told["reason"], ".timeline-missing")
-    ((length),) = (row["duration_ns"] for row in rows(client, capture, "capture"))
-    page.see("document.querySelector('.u-over').scrollIntoView({block: 'center'})")
-    x, y, width, height = page.see(BOX % ".u-over")
-    page.mouse("mouseMoved", x + width / 2, y + height / 2)
-    # What is beside the lines is the figure of the interval that the cursor is in.
-    page.until("/^[0-9.]+ %$/.test(document.querySelector('.timeline-plot .u-series:nth-child(2) .u-value').innerText)")
-    page.drag((x + 0.25 * width, y + 20), (x + 0.5 * width, y + 20))
-    page.until("location.hash.includes('window=')")
-    part = parse_part(page.see("new URLSearchParams(location.hash.split('?')[1]).get('window')"))
-    # A pixel either way.
-    assert abs(part.start_ns - 0.25 * length) < 2 * length / width
-    assert abs(part.end_ns - 0.5 * length) < 2 * length / width
-    page.has("chosen", ".timeline")
-    look("timeline")
-    # The page moves while the figures of the part come in.
-    place, before = page.see(BOX % ".u-over"), None
-    while place != before:
-        page.see("document.querySelector('.u-over').scrollIntoView({block: 'center'})")
-        time.sleep(0.3)
-        place, before = page.see(BOX % ".u-over"), place
-    page.click_at(place[0] + 30, place[1] + 20, count=2)
-    page.until("!location.hash.includes('window=')")
-
-
-def test_a_bare_recording_has_what_its_switches_tell(page: Page, site: Site, client: httpx.Client) -> None:
-    """Without /proc the CPUs' shares are those of the switches, and what is missing is said with what would record it."""
-    capture = upload(client, lzma.decompress((DATA / "aarch64" / "offcpu.data.xz").read_bytes()))
-    page.open(site.at(f"c/{capture}/overview"))
-    page.has("CPU, by switches", ".timeline")
-    page.has("Run queue", ".timeline")
-    page.click(".timeline-missing summary")
-    (told,) = rows(client, capture, "view_coverage", where="view_name = 'memory' AND kind = 'view'")
-    page.has(told["reason"], ".timeline-missing")
-    page.has(told["how"], ".timeline-missing")
-    x, y, width, height = page.see(BOX % ".u-over")
-    page.mouse("mouseMoved", x + 0.6 * width, y + height / 2)
-    page.until("/^[0-9.]+ %$/.test(document.querySelector('.timeline-plot .u-series:nth-child(2) .u-value').innerText)")
-    page.screenshot("timeline-bare")
-
-
-def upload(client: httpx.Client, data: bytes) -> str:
-    """The id of an imported file."""
-    capture = client.post("/v1/captures", params={"name": "bare.data"}, content=data).json()["capture_id"]
-    assert wait_ready(client, capture)["state"] == "ready"
-    return capture
-
-
-def test_lanes_tell_of_a_wait(page: Page, site: Site, client: httpx.Client, look: Callable) -> None:
-    capture = site.ids["tcp"]
-    page.open(site.at(f"c/{capture}/lanes?process=order-client"))
-    page.until("document.querySelector('.lanes-canvas')?.dataset.painted")
-    (thread, *_) = rows(client, capture, "thread_time", order="on_cpu_ns DESC, utid", where="coalesce(pid, 1) <> 0",
-                        process="order-client")  # fmt: skip
-    (length,) = (row["duration_ns"] for row in rows(client, capture, "capture"))
-    (sleep, *_) = sql(client, capture, "SELECT s.ts_ns, s.duration_ns, s.run_queue_ns, f.folded, k.comm FROM followed_state AS s"
-                      " JOIN stack_folded AS f USING (stack_id) JOIN thread AS k ON k.utid = s.waker_utid"
-                      f" WHERE s.utid = {thread['utid']} AND state = 'sleeping' ORDER BY s.duration_ns DESC LIMIT 1")  # fmt: skip
-    page.see("document.querySelector('.lanes-canvas').scrollIntoView({block: 'center'})")
-    x, y, width, _ = page.see(BOX % ".lanes-canvas")
-    middle = (sleep["ts_ns"] + sleep["duration_ns"] / 2) / length
-    page.click_at(x + NAMES + middle * (width - NAMES), y + 1.5 * 17)
-    page.has(f"{thread['comm']} {thread['tid']}", ".stretch h2")
-    page.has(duration(sleep["duration_ns"]), ".stretch-facts")
-    page.has(sleep["comm"], ".stretch-facts")
-    chain = page.until("[...document.querySelector('.chain').children].map((one) => one.innerText)")
-    assert chain == sleep["folded"].split(";")[::-1]
-    look("lanes", whole=True)
-    page.see("document.querySelector('.lanes-canvas').scrollIntoView({block: 'center'})")
-    x, y, width, _ = page.see(BOX % ".lanes-canvas")
-    page.drag((x + NAMES + 100, y + 26), (x + NAMES + 300, y + 26))
-    page.until("location.hash.includes('zoom=')")
-    zoom = parse_part(page.see("new URLSearchParams(location.hash.split('?')[1]).get('zoom')"))
-    assert abs((zoom.end_ns - zoom.start_ns) - 200 / (width - NAMES) * length) < 0.02 * length
-    page.click("button", "Only this part")
-    page.has("window", ".chip")
-    page.press("Escape")
-    page.until("document.querySelector('.lanes-canvas')?.dataset.painted")
-
-
-def test_lanes_by_keys(page: Page, site: Site) -> None:
-    page.open(site.at(f"c/{site.ids['x86_64']}/lanes"))
-    page.until("document.querySelector('.lanes-canvas')?.dataset.painted")
-    page.see("document.querySelector('.lanes').focus()")
-    page.press("ArrowDown")
-    page.press("ArrowRight")
-    page.until("document.querySelector('.stretch-facts')")
-    page.screenshot("lanes-many")
-    told = page.see("document.querySelector('.stretch h2').innerText")
-    assert told in page.see("document.querySelector('.lanes + .visually-hidden').innerText")
-    page.press("+")
-    page.until("location.hash.includes('zoom=')")
-    page.press("Escape")
-    page.until("!location.hash.includes('zoom=')")
-
-
-def test_lanes_tell_what_a_wait_was_for(page: Page, site: Site, client: httpx.Client, look: Callable) -> None:
-    capture = site.ids["tcp"]
-    page.open(site.at(f"c/{capture}/lanes?process=order-client"))
-    page.until("document.querySelector('.lanes-canvas')?.dataset.painted")
-    for kind in ("another thread", "a CPU", "a disk", "another end", "a sleep or a timeout", "one with nothing to do"):
-        page.has(kind, ".lanes-legend")
-    (thread, *_) = rows(client, capture, "thread_time", order="on_cpu_ns DESC, utid", where="coalesce(pid, 1) <> 0",
-                        process="order-client")  # fmt: skip
-    (length,) = (row["duration_ns"] for row in rows(client, capture, "capture"))
-    (wait, *_) = rows(client, capture, "blame_part", where=f"utid = {thread['utid']} AND waker_tid IS NOT NULL",
-                      order="duration_ns DESC, ts_ns", limit=1)  # fmt: skip
-    (scoped, *_) = rows(client, capture, "blame_part", where=f"utid = {thread['utid']} AND ts_ns = {wait['ts_ns']}",
-                        process="order-client")  # fmt: skip
-    page.see("document.querySelector('.lanes-canvas').scrollIntoView({block: 'center'})")
-    x, y, width, _ = page.see(BOX % ".lanes-canvas")
-    middle = x + NAMES + (wait["ts_ns"] + wait["duration_ns"] / 2) / length * (width - NAMES)
-    page.mouse("mouseMoved", middle, y + STRIP)
-    page.has(f"waited {duration(wait['duration_ns'])} for {scoped['due']}", ".lanes-tip")
-    page.screenshot("lanes-cause-tip")
-    page.click_at(middle, y + STRIP)
-    page.has(f"Waited {duration(wait['duration_ns'])} for", ".stretch h3")
-    page.has(wait["due"], ".stretch-causes li")
-    page.has(f"in {wait['call']} on {wait['target']}", ".stretch-causes li")
-    look("lanes-causes", whole=True)
-    # The other end of the chain has its own lane, at the same zoom.
-    page.press("+")
-    page.until("location.hash.includes('zoom=')")
-    zoom = page.see("new URLSearchParams(location.hash.split('?')[1]).get('zoom')")
-    page.click(".stretch-causes a", f"{wait['waker_comm']} {wait['waker_tid']}")
-    page.until(f"location.hash.includes('thread={wait['waker_tid']}')")
-    assert page.see("new URLSearchParams(location.hash.split('?')[1]).get('zoom')") == zoom
-    page.has(str(wait["waker_tid"]), ".chip")
-
-
-def test_causes_by_keys(page: Page, site: Site, client: httpx.Client) -> None:
-    capture = site.ids["tcp"]
-    # A stretch that was chosen before stays chosen as long as the page does.
-    page.open("about:blank")
-    page.open(site.at(f"c/{capture}/lanes?process=order-client"))
-    page.until("document.querySelector('.lanes-canvas')?.dataset.painted")
-    (thread, *_) = rows(client, capture, "thread_time", order="on_cpu_ns DESC, utid", where="coalesce(pid, 1) <> 0",
-                        process="order-client")  # fmt: skip
-    page.see("document.querySelector('.lanes').focus()")
-    spoken = "document.querySelector('.lanes + .visually-hidden').innerText"
-    page.press("ArrowDown")
-    page.until(f"{spoken}.includes('what it waited for')")
-    page.press("ArrowRight")
-    page.until("document.querySelector('.stretch-causes')")
-    (first, *_) = rows(
-        client, capture, "blame_lane", where=f"utid = {thread['utid']}", order="ts_ns", set="buckets=1200"
-    )
-    told = f"waited {duration(first['wait_ns'])}"
-    assert told in page.see(spoken)
-    assert first["due"] in page.see(spoken)
-    page.press("ArrowUp")
-    page.until(f"!{spoken}.includes('what it waited for')")
 
 
 def test_colours_of_causes_differ_for_every_reader() -> None:
@@ -282,11 +111,11 @@ def test_names_are_text_in_pictures_too(page: Page, site: Site) -> None:
         if "<img" in (page.see("document.querySelector('.flame-tip')?.innerText") or ""):
             break
     page.has("<img src=x>", ".flame-tip b")
-    page.open(site.at(f"c/{capture}/lanes"))
-    page.until("document.querySelector('.lanes-canvas')?.dataset.painted")
-    page.see("document.querySelector('.lanes').focus()")
-    page.press("ArrowRight")
-    page.until("document.querySelector('.stretch-facts')")
+    opened(page, site.at(f"c/{capture}/timeline"))
+    page.press("ArrowDown")
+    assert "<img src=x>" in "".join(titles(page))
+    page.see("document.querySelector('.line-lane[data-track^=t] .line-title').click()")
+    page.has("<img src=x>", ".line-panel h2")
     page.open(site.at(f"c/{capture}/histograms"))
     page.until("[...document.querySelectorAll('option')].some((one) => one.innerText.startsWith('<img src=x>'))")
     assert page.see("document.querySelectorAll('img, [onerror]').length") == 0

@@ -14,6 +14,8 @@ const HELP: [string, string][] = [
   ["1 … 9", "the pages of a capture"],
   ["↑ ↓ Home End", "rows of a table; Enter opens one"],
   ["← →", "columns of a table's head; Enter sorts"],
+  ["w s a d", "time line: closer, farther, back, on; z shows what is chosen, p pins a track"],
+  ["↑ ↓ ← → Enter", "tracks and pieces of a time line; Esc goes back"],
   ["↑ ↓ ← → Enter", "frames of a flame graph; Enter zooms, Esc shows all"],
   ["Ctrl Enter", "run the SQL"],
   ["Esc", "close; leave a field"],

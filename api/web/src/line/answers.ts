@@ -3,18 +3,26 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, type Query, rows, shown } from "../api/fetch";
 import type { Row } from "../api/rows";
+import type { Span } from "./span";
 
 export interface Question {
   path: string;
   query: Query;
+  /** The part of the recording that it is about. */
+  span: Span;
+  /** All else that it is about: an answer to a question with another one is no answer to this. */
+  about: string;
 }
 
 export interface Answered {
   rows: Row[] | undefined;
   error: ApiError | undefined;
-  /** What `rows` were asked with: another question, while `isOld`. */
-  of: Question;
+  /** The part of the recording that `rows` are about. */
+  span: Span;
+  /** The rows are about something else. */
   isOld: boolean;
+  /** An answer is awaited: about something else, or about another part, or as fine as that is seen. */
+  isAwaited: boolean;
 }
 
 interface State {
@@ -66,8 +74,14 @@ export function useAnswers(questions: ReadonlyMap<string, Question>): {
     const state = states.get(place);
     const question = questions.get(place);
     if (!question) return undefined;
-    const isOld = state?.key !== keys.get(place);
-    return { rows: state?.rows, error: isOld ? undefined : state?.error, of: state?.of ?? question, isOld };
+    const isAwaited = state?.key !== keys.get(place);
+    return {
+      rows: state?.rows,
+      error: isAwaited ? undefined : state?.error,
+      span: state?.of.span ?? question.span,
+      isOld: state?.of.about !== question.about,
+      isAwaited,
+    };
   };
   return { of, again: () => setTurn((before) => before + 1) };
 }

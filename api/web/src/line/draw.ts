@@ -19,6 +19,8 @@ const least = (unit: string | null) => (unit?.startsWith("bytes") ? 1024 : 1);
 
 export type Data = { [S in Shows]: ReadonlyMap<number, PieceOf[S][]> };
 
+export type Loaded = { [S in Shows]: ReadonlyMap<number, Span> };
+
 export interface Picture {
   span: Span;
   /** Pixels of the titles, left of the axis. */
@@ -28,6 +30,8 @@ export interface Picture {
   /** Pixels that are above what is in sight. */
   scroll: number;
   data: Data;
+  /** The part of the recording that each lane's pieces are about; a lane that is not here has none yet. */
+  loaded: Loaded;
   /** Stretches, in ns, of which nothing was recorded, of what a lane shows. */
   gaps: Record<Shows, readonly Span[]>;
   paint: Paint;
@@ -111,7 +115,7 @@ function gapsAt(
 
 function chart(
   context: CanvasRenderingContext2D,
-  { drawn, lines, height }: Placed<ChartTrack>,
+  { drawn, lines, height, span: own }: Placed<ChartTrack>,
   top: number,
   x: Place,
   picture: Picture,
@@ -120,17 +124,19 @@ function chart(
   const [high, low] = [top + 6, top + height - 4];
   const [, most] = rangeOf(drawn, lines);
   const y = (value: number) => low - (value / most) * (low - high);
-  gapsAt(context, gapsIn(lines, span), high, low - high, x, picture);
+  const [first, last] = [Math.max(span[0], own[0]), Math.min(span[1], own[1])];
+  gapsAt(context, first < last ? gapsIn(lines, [first, last]) : [], high, low - high, x, picture);
+  veil(context, own, high, low - high, x, picture);
   context.fillStyle = paint.get("--line")!;
   context.fillRect(names, low, width - names, 1);
   context.fillRect(names, high, width - names, 1);
-  const [first, last] = [before(lines.x, span[0] / 1e9), before(lines.x, span[1] / 1e9) + 1];
+  const [begin, end] = [before(lines.x, span[0] / 1e9), before(lines.x, span[1] / 1e9) + 1];
   lines.lines.forEach(({ y: values }, number) => {
     context.strokeStyle = paint.get(LINE_COLOURS[number % LINE_COLOURS.length]!)!;
     context.lineWidth = 1.4;
     context.beginPath();
     let isOn = false;
-    for (let index = first; index <= last && index < values.length; index++) {
+    for (let index = begin; index <= end && index < values.length; index++) {
       const value = values[index]!;
       if (value === null) {
         isOn = false;
@@ -151,6 +157,21 @@ function chart(
   context.globalAlpha = 1;
   context.fillStyle = paint.get("--ink-3")!;
   context.fillText(text, names + 5, high + 7);
+}
+
+/** What was not asked for yet is not what was not recorded: it is neither drawn nor hatched, but dim. */
+function veil(
+  context: CanvasRenderingContext2D,
+  known: Span | undefined,
+  top: number,
+  high: number,
+  x: Place,
+  { names, width, paint }: Picture,
+): void {
+  const [left, right] = known ? [x(known[0]), x(known[1])] : [width, width];
+  context.fillStyle = paint.get("--sunk")!;
+  if (left > names) context.fillRect(names, top, Math.min(left, width) - names, high);
+  if (right < width) context.fillRect(Math.max(right, names), top, width - Math.max(right, names), high);
 }
 
 /** A figure of a chart, as the cells of tables have it. */
@@ -215,7 +236,9 @@ function lane(
 ): void {
   let at = top + 1;
   for (const shows of track.shows) {
+    const known = picture.loaded[shows].get(track.of);
     gapsAt(context, picture.gaps[shows], at, HEIGHTS[shows], x, picture);
+    veil(context, known, at, HEIGHTS[shows], x, picture);
     pieces(context, shows, picture.data[shows].get(track.of) ?? [], at, x, picture);
     at += HEIGHTS[shows];
   }

@@ -28,6 +28,8 @@ export interface Host {
   /** A first answer is awaited. */
   isFirst: boolean;
   isOld: boolean;
+  /** Finer figures, or those of a part that was not seen before, are awaited. */
+  isDetailAwaited: boolean;
   failed: Answered | undefined;
   again: () => void;
 }
@@ -49,7 +51,8 @@ export function useHost(
     const window = cuts && !isWhole ? windowText([asked[0] / 1e9, asked[1] / 1e9]) : null;
     const set = cuts ? `${INTERVAL}=${step(isWhole ? length : asked[1] - asked[0])}` : null;
     const query = { limit: 20000, set, where: chart.where, ...filterParams({ ...scope, window }) };
-    return { path: `captures/${captureId}/views/${view.name}`, query };
+    const span: Span = window ? asked : [0, length];
+    return { path: `captures/${captureId}/views/${view.name}`, query, span, about: JSON.stringify([view.name, scope]) };
   };
   const first = useAnswers(new Map(length > 0 ? all.map((place) => [placeOf(place), question(place.first)]) : []));
   const isEmpty = (place: Place<Intervals>) => {
@@ -75,9 +78,16 @@ export function useHost(
     const [drawn, answer] = isInstead ? [place.instead!, instead!] : [place.first, first.of(placeOf(place))];
     const isAwaited =
       !answer?.error && (!answer?.rows || (isEmpty(place) && place.instead && !instead?.rows && !instead?.error));
-    return { drawn, answer, isAwaited, lines: answer?.rows ? linesFor(drawn, answer.rows) : null };
+    return {
+      drawn,
+      answer,
+      isAwaited,
+      isDetailAwaited: Boolean(answer?.isAwaited),
+      span: answer?.span ?? asked,
+      lines: answer?.rows ? linesFor(drawn, answer.rows) : null,
+    };
   });
-  const charts = shown.flatMap(({ drawn, lines }) => (lines?.lines.length ? { drawn, lines } : []));
+  const charts = shown.flatMap(({ drawn, lines, span }) => (lines?.lines.length ? { drawn, lines, span } : []));
   return {
     charts: useMemo(() => charts, [charts.map(({ drawn, lines }) => drawn.chart.title + idOf(lines)).join()]),
     missing: shown
@@ -87,6 +97,7 @@ export function useHost(
     marks,
     isFirst: shown.some(({ isAwaited }) => isAwaited),
     isOld: shown.some(({ answer }) => answer?.isOld && answer.rows),
+    isDetailAwaited: shown.some((one) => one.isDetailAwaited),
     failed: shown.find(({ answer }) => answer?.error)?.answer,
     again: () => {
       first.again();

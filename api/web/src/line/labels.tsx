@@ -2,8 +2,8 @@
 
 import { timeOfDay, zone } from "../app/clock";
 import { useStore } from "../app/store";
-import { said } from "./draw";
-import { LINE_COLOURS } from "./draw";
+import { plural } from "../parts/units";
+import { AXIS, LINE_COLOURS, said } from "./draw";
 import { pointAt } from "./series";
 import { type ChartTrack, type Pick, type Placed, unpinned } from "./tracks";
 
@@ -48,11 +48,12 @@ export function Labels({
             key={id}
             class={`line-label line-${kind}${id === current ? " is-current" : ""}${id === pick?.id ? " is-picked" : ""}`}
             data-track={id}
-            style={{ top: `${top + 20}px`, height: `${height}px`, paddingLeft: `${4 + depth * 12}px` }}
+            style={{ top: `${top + AXIS}px`, height: `${height}px`, paddingLeft: `${4 + depth * 12}px` }}
           >
             {track.kind === "group" ? (
               <button type="button" class="plain line-title" aria-expanded={track.isOpen} onClick={() => onTurn(id)}>
-                {track.isOpen ? "▾" : "▸"} {title} <span class="quiet">{track.count}</span>
+                {track.isOpen ? "▾" : "▸"} {title}{" "}
+                <span class="quiet">{track.pid === null ? track.count : plural(track.count, "thread")}</span>
               </button>
             ) : track.kind === "lane" ? (
               <button

@@ -15,7 +15,7 @@ import { count, duration } from "../parts/units";
 import { useLineState } from "./address";
 import { type Question, useAnswers } from "./answers";
 import { KINDS } from "./causes";
-import { type Data, inSight } from "./draw";
+import { type Data, inSight, type Loaded } from "./draw";
 import { KernelLog, Missing, useHost } from "./host";
 import { LANES, type Lanes, pieceAt, type PieceOf, type Shows } from "./lanes";
 import type { Box } from "./overlay";
@@ -88,7 +88,15 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
       state.pinned.join(),
     ],
   );
-  const { data, isOld, failed, again } = useLanes(captureId, tracks, seen, threads, asked, filterParams(scope));
+  const { data, loaded, isOld, isAwaited, failed, again } = useLanes(
+    captureId,
+    tracks,
+    seen,
+    threads,
+    known.cpus,
+    asked,
+    filterParams(scope),
+  );
   const gaps = useMemo(() => {
     const of = (table: string) =>
       gapsOf(
@@ -187,7 +195,8 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
             part={part}
             data={data}
             gaps={gaps}
-            asked={asked}
+            loaded={loaded}
+            isAwaited={isAwaited || host.isDetailAwaited}
             pick={pick}
             picked={picked}
             arrow={arrow}
@@ -258,6 +267,7 @@ function useLanes(
   tracks: readonly Placed[],
   [top, bottom]: Span,
   threads: ReturnType<typeof threadsOf>,
+  cpus: readonly number[],
   asked: Span,
   scope: ReturnType<typeof filterParams>,
 ) {
@@ -266,6 +276,7 @@ function useLanes(
     [threads],
   );
   const questions = new Map<string, Question>();
+  const lanesOf = new Map<string, readonly number[]>();
   for (const track of inSight(tracks, top, bottom - top)) {
     if (track.kind !== "lane") continue;
     for (const shows of track.shows) {
@@ -274,6 +285,7 @@ function useLanes(
       if (number === undefined || questions.has(place)) continue;
       const view = VIEWS[shows];
       const utids = threads.slice(number * PORTION, (number + 1) * PORTION).map(({ utid }) => utid);
+      lanesOf.set(place, shows === "runs" ? cpus : utids);
       questions.set(place, {
         path: viewPath(captureId, view),
         query: {
@@ -286,31 +298,39 @@ function useLanes(
           limit: ROWS_MAX,
           ...scope,
         },
+        span: asked,
+        about: JSON.stringify([view, utids, scope]),
       });
     }
   }
   const answers = useAnswers(questions);
   const found = [...questions.keys()].map((place) => ({
     shows: place.split(" ")[0] as Shows,
+    of: lanesOf.get(place)!,
     answer: answers.of(place),
   }));
-  const data = useMemo(() => {
-    const lanes: { [S in Shows]: Map<number, PieceOf[S][]> } = {
-      states: new Map(),
-      calls: new Map(),
-      causes: new Map(),
-      runs: new Map(),
-    };
-    for (const { shows, answer } of found) {
-      if (!answer?.rows) continue;
+  const [data, loaded] = useMemo(() => {
+    const lanes = { states: new Map(), calls: new Map(), causes: new Map(), runs: new Map() };
+    const spans = { states: new Map(), calls: new Map(), causes: new Map(), runs: new Map() };
+    for (const { shows, of, answer } of found) {
+      if (!answer?.rows || answer.isOld) continue;
       let pieces = made.get(answer.rows);
       if (!pieces) made.set(answer.rows, (pieces = LANES[shows](answer.rows as never) as Lanes<Shows>));
-      for (const [of, some] of pieces) (lanes[shows] as Map<number, unknown>).set(of, some);
+      for (const [lane, some] of pieces) lanes[shows].set(lane, some);
+      for (const lane of of) spans[shows].set(lane, answer.span);
     }
-    return lanes as Data;
-  }, [found.map(({ answer }) => idOf(answer?.rows)).join()]);
+    return [lanes as Data, spans as Loaded];
+  }, [found.map(({ answer, of }) => `${idOf(answer?.rows)} ${answer?.isOld} ${of.length}`).join()]);
   const failed = found.find(({ answer }) => answer?.error)?.answer?.error;
-  return { data, isOld: found.some(({ answer }) => answer?.isOld), failed, again: answers.again };
+  const isOld = found.some(({ answer }) => answer?.rows && answer.isOld);
+  return {
+    data,
+    loaded,
+    isOld,
+    isAwaited: found.some(({ answer }) => answer?.isAwaited),
+    failed,
+    again: answers.again,
+  };
 }
 
 const ids = new WeakMap<Row[], number>();

@@ -6,6 +6,7 @@ import type { Schema } from "../api/types.gen";
 import type { CaptureProps } from "../app/pages";
 import { href, isPart } from "../app/route";
 import { Fresh } from "../parts/fresh";
+import { gapsOf } from "../parts/hatch";
 import { Problem, Waiting } from "../parts/problem";
 import { duration } from "../parts/units";
 import { useLineState } from "./address";
@@ -16,6 +17,7 @@ import { holding } from "./span";
 import { tracksOf } from "./tracks";
 
 const NO_LANES: Data = { states: new Map(), calls: new Map(), causes: new Map(), runs: new Map() };
+const NO_LANES_LOADED = { states: new Map(), calls: new Map(), causes: new Map(), runs: new Map() };
 const NO_GAPS = { states: [], calls: [], causes: [], runs: [] };
 
 export default function OverviewLine(props: CaptureProps) {
@@ -53,7 +55,9 @@ function HostLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
   );
   // All answers about a whole capture are kept: its charts come at once, so nothing moves.
   const isFirst = host.isFirst && (!isPart(scope) || host.charts.length === 0);
-  const hasGaps = host.charts.some(({ lines }) => lines.known.length !== 1 || lines.known[0]![0] * 1e9 > length / 500);
+  const hasGaps = host.charts.some(({ lines, span: own }) =>
+    gapsOf(lines.known, own[1] / 1e9).some(([from, to]) => to * 1e9 > span[0] && from * 1e9 < span[1]),
+  );
   return (
     <section class="time-line" aria-label="Time line">
       <div class="row">
@@ -92,7 +96,8 @@ function HostLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
               part={part}
               data={NO_LANES}
               gaps={NO_GAPS}
-              asked={state.asked}
+              loaded={NO_LANES_LOADED}
+              isAwaited={host.isDetailAwaited}
               pick={null}
               picked={null}
               arrow={null}

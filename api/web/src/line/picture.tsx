@@ -43,8 +43,10 @@ export interface PictureProps {
   part: Span | null;
   data: Data;
   gaps: Drawing["gaps"];
-  /** What was asked for: a piece that reaches its edge goes on beyond it. */
-  asked: Span;
+  /** The part of the recording that is known of each lane: a piece that reaches its edge goes on beyond it. */
+  loaded: Drawing["loaded"];
+  /** Something finer is awaited. */
+  isAwaited: boolean;
   pick: Pick | null;
   picked: Box | null;
   arrow: Above["arrow"];
@@ -70,7 +72,7 @@ interface Pointed {
 }
 
 export function Picture(props: PictureProps) {
-  const { tracks, span, end, part, data, gaps, asked, picked, pick, isTall } = props;
+  const { tracks, span, end, part, data, gaps, loaded, picked, pick, isTall } = props;
   const [from, to] = span;
   const scroller = useRef<HTMLDivElement>(null);
   const width = useWidth(scroller);
@@ -110,9 +112,9 @@ export function Picture(props: PictureProps) {
   useLayoutEffect(() => {
     const context = width ? sized(base.current!, width, height) : null;
     if (!context) return;
-    draw(context, tracks, { span, names, width, height, scroll, data, gaps, paint });
+    draw(context, tracks, { span, names, width, height, scroll, data, loaded, gaps, paint });
     base.current!.dataset.painted = `${from}..${to}`;
-  }, [tracks, from, to, names, width, height, scroll, data, gaps, paint]);
+  }, [tracks, from, to, names, width, height, scroll, data, loaded, gaps, paint]);
   useLayoutEffect(() => {
     const context = width ? sized(above.current!, width, height) : null;
     if (!context) return;
@@ -143,9 +145,10 @@ export function Picture(props: PictureProps) {
     const piece = pieceAt<PieceOf[Shows]>(data[one].get(track.of) ?? [], ns, (to - from) / room);
     return piece && { shows: one, piece };
   };
-  const told = (one: Shows, piece: PieceOf[Shows]): string => {
-    const isCut =
-      (piece.ts_ns <= asked[0] && asked[0] > 0) || (piece.ts_ns + piece.duration_ns >= asked[1] && asked[1] < end);
+  const told = (track: LaneTrack, one: Shows, piece: PieceOf[Shows]): string => {
+    const known = loaded[one].get(track.of) ?? [0, end];
+    const last = piece.ts_ns + piece.duration_ns;
+    const isCut = (piece.ts_ns <= known[0] && known[0] > 0) || (last >= known[1] && known[1] < end);
     return saidOf(one, piece as never) + (isCut ? " of what is drawn: it goes on beyond" : "");
   };
   const look = (event: MouseEvent) => {
@@ -157,7 +160,7 @@ export function Picture(props: PictureProps) {
     let text: string | null = null;
     if (found?.track.kind === "lane") {
       const hit = pieceUnder(found.track, found.y, ns);
-      text = hit && told(hit.shows, hit.piece);
+      text = hit && told(found.track, hit.shows, hit.piece);
     } else if (found?.track.kind === "marks") {
       const pixel = (to - from) / room;
       const near = found.track.marks.filter(
@@ -302,6 +305,7 @@ export function Picture(props: PictureProps) {
         class={isTall ? "line line-tall" : "line"}
         tabIndex={0}
         role="application"
+        data-detail={props.isAwaited ? "awaited" : "whole"}
         aria-label="Tracks over time. Up and down choose a track, left and right a piece of it. W and S zoom, A and D move, Z shows what is chosen, P pins, Enter opens, Escape goes back."
         onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
         onMouseDown={down}
@@ -334,7 +338,7 @@ export function Picture(props: PictureProps) {
         {current?.title}
         {shows && shows !== "states" ? `, ${SHOWN[shows]}` : ""}
         {current?.kind === "group" ? `, ${current.count} tracks, ${current.isOpen ? "open" : "folded"}` : ""}
-        {piece && shows ? `: ${told(shows, piece)}` : ""}
+        {piece && shows && current?.kind === "lane" ? `: ${told(current, shows, piece)}` : ""}
       </p>
     </>
   );

@@ -1,7 +1,5 @@
 /** The axis of time: which part of a recording is seen, and how it moves. Times are ns since the recording began. */
 
-import { figure } from "../parts/units";
-
 /** From, to. */
 export type Span = readonly [number, number];
 
@@ -57,7 +55,8 @@ export function ticks([from, to]: Span, room: number): { at: number; text: strin
   const found = [];
   for (let number = Math.ceil(from / step); number * step <= to; number++) {
     const value = (number * step) / scale;
-    const text = digits > 3 ? value.toFixed(digits) : figure(Number(value.toFixed(digits)));
+    // Neighbours differ in their last digit.
+    const text = value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
     found.push({ at: number * step, text: `${text} ${unit}` });
   }
   return found;

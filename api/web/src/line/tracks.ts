@@ -3,9 +3,9 @@
 import type { RowOf } from "../api/rows";
 import type { Intervals } from "../api/types.gen";
 import type { Drawn } from "../parts/charts";
-import { safe } from "../parts/safe";
 import { type Shows, threadName } from "./lanes";
 import type { Lines } from "./series";
+import type { Span } from "./span";
 
 interface Common {
   /** Names it in the address. */
@@ -27,6 +27,8 @@ export interface ChartTrack extends Common {
   kind: "chart";
   drawn: Drawn<Intervals>;
   lines: Lines;
+  /** The part of the recording that the lines are about. */
+  span: Span;
 }
 export interface LaneTrack extends Common {
   kind: "lane";
@@ -100,76 +102,83 @@ export interface Given {
   pinned: readonly string[];
 }
 
+/** Tracks that can be folded together; without a title they stand by themselves. */
+interface Section {
+  id: string;
+  title: string | null;
+  tracks: Track[];
+  isOpen: boolean;
+  pid?: number | null;
+}
+
 export function tracksOf(given: Given): Placed[] {
-  const tracks: Track[] = [];
-  const wanted = given.find.trim().toLowerCase();
-  const isFound = (...names: string[]) => !wanted || names.some((name) => name.toLowerCase().includes(wanted));
-  const isOpen = (id: string, atFirst: boolean) => Boolean(wanted) || given.turned.includes(id) !== atFirst;
-  const group = (id: string, title: string, inner: Track[], atFirst: boolean, pid: number | null = null) => {
+  const sections = sectionsOf(given);
+  const all = sections.flatMap(({ tracks }) => tracks);
+  const pinned = given.pinned.flatMap((id) => all.find((track) => track.id === id) ?? []);
+  const found: Track[] = [];
+  const add = ({ id, title, tracks, isOpen, pid = null }: Section, wanted: string) => {
+    const has = (name: string | null) => name?.toLowerCase().includes(wanted);
+    const inner = has(title) ? tracks : tracks.filter((track) => has(track.title));
     if (!inner.length) return;
-    const open = isOpen(id, atFirst);
-    tracks.push({ kind: "group", id, title, height: GROUP, depth: 0, isOpen: open, count: inner.length, pid });
-    if (open) tracks.push(...inner);
+    const isShown = Boolean(wanted) || given.turned.includes(id) !== isOpen;
+    if (title !== null)
+      found.push({ kind: "group", id, title, height: GROUP, depth: 0, isOpen: isShown, count: inner.length, pid });
+    if (title === null || isShown) found.push(...inner);
   };
-  const charts = given.charts
-    .filter(({ drawn }) => isFound(drawn.chart.title))
-    .map((chart): ChartTrack => {
-      const { title } = chart.drawn.chart;
-      return { ...chart, kind: "chart", id: chartId(chart.drawn), title, height: CHART, depth: 0 };
-    });
-  const marks = given.marks
-    .filter(({ title, marks: all }) => all.length && isFound(title))
-    .map((one): MarksTrack => ({ ...one, kind: "marks", height: MARKS, depth: 0 }));
-  const isMore = ({ drawn }: ChartTrack) => drawn.chart.page !== "timeline";
-  const host: Track[] = [...marks, ...charts.filter((chart) => !isMore(chart))];
-  const more = charts.filter(isMore);
-  const cpus = given.cpus
-    .filter((cpu) => isFound(`CPU ${cpu}`))
-    .map((cpu): LaneTrack => lane(`cpu:${cpu}`, `CPU ${cpu}`, cpu, String(cpu), ["runs"], 1));
-  const shows: Shows[] = [
-    "states",
-    ...(given.hasCalls ? (["calls"] as const) : []),
-    ...(given.hasCauses ? (["causes"] as const) : []),
-  ];
-  const processes = new Map<string, Thread[]>();
-  for (const thread of given.threads) {
-    const key = thread.pid === null ? `utid ${thread.utid}` : String(thread.pid);
-    const known = processes.get(key);
-    if (known) known.push(thread);
-    else processes.set(key, [thread]);
-  }
-  const every: Track[] = [...host, ...more, ...cpus];
-  const parts = [...processes.values()].map((threads) => {
-    const main = threads.find(({ pid, tid }) => String(pid) === tid) ?? threads[0]!;
-    const title = `${safe(main.comm ?? "?")} ${main.pid ?? main.tid}`;
-    const inner = threads
-      .filter(({ comm, tid }) => isFound(title, threadName(comm, tid)))
-      .map(({ utid, comm, tid }) =>
-        lane(`t:${utid}`, threadName(comm, tid), utid, tid, shows, threads.length > 1 ? 1 : 0),
-      );
-    every.push(...inner);
-    return { title, inner, pid: main.pid, isOne: threads.length === 1 };
+  const copies = pinned.map((track) => ({ ...track, id: `pin:${track.id}`, depth: 0 }));
+  add({ id: "pinned", title: "Pinned", tracks: copies, isOpen: true }, "");
+  for (const section of sections) add(section, given.find.trim().toLowerCase());
+  return placed(found);
+}
+
+function sectionsOf(given: Given): Section[] {
+  const charts = given.charts.map((chart): ChartTrack => {
+    const { title } = chart.drawn.chart;
+    return { ...chart, kind: "chart", id: chartId(chart.drawn), title, height: CHART, depth: 0 };
   });
-  const pinned = given.pinned.flatMap((id) => every.find((track) => track.id === id) ?? []);
-  if (pinned.length)
-    group(
-      "pinned",
-      "Pinned",
-      pinned.map((track) => ({ ...track, id: `pin:${track.id}`, depth: 0 })),
-      true,
-    );
-  if (given.isGrouped) {
-    group("host", "Host", host, true);
-    group("more", "More of the host", more, false);
-  } else tracks.push(...host);
-  group("cpus", "CPUs", cpus, given.cpus.length <= CPUS_UNFOLDED);
+  const marks = given.marks
+    .filter((one) => one.marks.length)
+    .map((one): MarksTrack => ({ ...one, kind: "marks", height: MARKS, depth: 0 }));
+  const isFirst = ({ drawn }: ChartTrack) => drawn.chart.page === "timeline";
+  const sections: Section[] = [
+    { id: "host", title: given.isGrouped ? "Host" : null, tracks: [...marks, ...charts.filter(isFirst)], isOpen: true },
+    { id: "more", title: "More of the host", tracks: charts.filter((chart) => !isFirst(chart)), isOpen: false },
+    {
+      id: "cpus",
+      title: "CPUs",
+      tracks: given.cpus.map((cpu) => lane(`cpu:${cpu}`, `CPU ${cpu}`, cpu, String(cpu), ["runs"], 1)),
+      isOpen: given.cpus.length <= CPUS_UNFOLDED,
+    },
+  ];
+  const shows: Shows[] = ["states"];
+  if (given.hasCalls) shows.push("calls");
+  if (given.hasCauses) shows.push("causes");
   let seen = 0;
-  for (const { title, inner, pid, isOne } of parts) {
-    if (isOne) tracks.push(...inner);
-    else group(`p:${pid}`, title, inner, seen < UNFOLDED, pid);
-    seen += inner.length;
+  for (const threads of processesOf(given.threads)) {
+    const main = threads.find(({ pid, tid }) => String(pid) === tid) ?? threads[0]!;
+    const depth = threads.length > 1 ? 1 : 0;
+    sections.push({
+      id: `p:${main.pid}`,
+      title: depth ? threadName(main.comm, main.pid ?? main.tid) : null,
+      tracks: threads.map(({ utid, comm, tid }) => lane(`t:${utid}`, threadName(comm, tid), utid, tid, shows, depth)),
+      isOpen: seen < UNFOLDED,
+      pid: main.pid,
+    });
+    seen += threads.length;
   }
-  return placed(tracks);
+  return sections;
+}
+
+/** The threads of each process; of what no process is known, each stands alone. */
+function processesOf(threads: readonly Thread[]): Thread[][] {
+  const found = new Map<string, Thread[]>();
+  for (const thread of threads) {
+    const key = thread.pid === null ? `thread ${thread.utid}` : String(thread.pid);
+    const known = found.get(key);
+    if (known) known.push(thread);
+    else found.set(key, [thread]);
+  }
+  return [...found.values()];
 }
 
 export function placed(tracks: readonly Track[]): Placed[] {

@@ -6,7 +6,7 @@ import { useSchema, useView } from "../api/hooks";
 import type { RowOf, ViewName } from "../api/rows";
 import { Lazy } from "../app/lazy";
 import { type CaptureProps, OVERVIEW_PICTURES } from "../app/pages";
-import { filterParams, go, href } from "../app/route";
+import { filterParams, go, href, isPart } from "../app/route";
 import { CaptureCard } from "../parts/capture-card";
 import { Findings, Headlines, useFindings } from "../parts/findings";
 import { Problem, Waiting } from "../parts/problem";
@@ -26,7 +26,7 @@ export default function Overview(props: CaptureProps) {
   const findings = useFindings(props);
   const schema = useSchema();
   return (
-    <div class="overview">
+    <div class={isPart(filters) ? "overview" : "overview is-kept"}>
       <div class="overview-main">
         <Headlines answer={findings} />
         {OVERVIEW_PICTURES.map(({ id, load }) => (

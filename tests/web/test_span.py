@@ -1,0 +1,70 @@
+"""The axis of the time line: its marks, how it is moved, and what is asked for to draw it. Run without a browser."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+
+from tests.support.scale import scaled
+from tests.web.script import run
+
+SPAN = "line/span.ts"
+ALL = """
+import { askedFor, holding, moved, ticks, zoomed } from "FILE";
+const chunks = [];
+for await (const chunk of process.stdin) chunks.push(chunk);
+process.stdout.write(JSON.stringify(JSON.parse(Buffer.concat(chunks).toString()).map(({ span, end, by, at }) => ({
+  asked: askedFor(span, end), zoomed: zoomed(span, by, at, end), moved: moved(span, by - 1, end), holding: holding(span, at, end),
+  ticks: ticks(span, 900),
+}))));
+"""
+SCALE = {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1}
+
+
+def spans(count: int) -> list[dict]:
+    """Parts of recordings from a millisecond to a week, from the whole to a microsecond of it."""
+    chance = random.Random(20)
+    found = []
+    for _ in range(count):
+        end = round(10 ** chance.uniform(6, 14.8))
+        length = min(round(10 ** chance.uniform(3, math.log10(end))), end)
+        begin = chance.randint(0, end - length)
+        found.append({"span": [begin, begin + length], "end": end, "by": 10 ** chance.uniform(-1, 1), "at": chance.randint(0, end)})
+    return found
+
+
+def test_the_axis() -> None:
+    given = spans(scaled(20_000))
+    for one, told in zip(given, run(SPAN, ALL, json.dumps(given)), strict=True):
+        (begin, end), whole = one["span"], one["end"]
+        length = end - begin
+        first, last = told["asked"]
+        # All that is seen is asked for, and not much more than that, unless the recording is no longer.
+        assert 0 <= first <= begin < end <= last <= whole, one
+        assert last - first <= max(4 * length, 4096) or (first, last) == (0, whole), one
+        # A step aside of half of the span stays within it, or within the recording.
+        for low, high in (told["zoomed"], told["moved"], told["holding"]):
+            assert -1e-6 <= low < high <= whole * (1 + 1e-12), one
+        assert told["holding"][0] <= one["at"] <= told["holding"][1], one
+        assert abs(told["moved"][1] - told["moved"][0] - length) <= 1
+        low, high = told["zoomed"]
+        assert abs(high - low - min(max(length * one["by"], 1000), whole)) <= 1, one
+        marks = told["ticks"]
+        assert 3 <= len(marks) <= 25, one
+        texts = [mark["text"] for mark in marks]
+        assert len(set(texts)) == len(texts), texts
+        for mark in marks:
+            value, unit = re.fullmatch(r"([\d.,]+) (\S+)", mark["text"]).groups()
+            said = float(value.replace(",", "")) * SCALE[unit]
+            # What is said is where the mark is: to a hundredth of a step, and of a nanosecond.
+            assert abs(said - mark["at"]) <= 0.01 * (marks[1]["at"] - marks[0]["at"]), (one, mark)
+
+
+def test_a_moment_under_the_cursor_stays_there() -> None:
+    given = [one | {"at": round(one["span"][0] + 0.3 * (one["span"][1] - one["span"][0])), "by": 1 / 1.5} for one in spans(2000)]
+    for one, told in zip(given, run(SPAN, ALL, json.dumps(given)), strict=True):
+        (begin, end), (low, high) = one["span"], told["zoomed"]
+        if high - low > 1001:
+            assert abs((one["at"] - low) / (high - low) - (one["at"] - begin) / (end - begin)) < 1e-3, one
