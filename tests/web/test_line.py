@@ -49,7 +49,9 @@ def test_the_overview_chooses_a_part(page: Page, site: Site, client: httpx.Clien
     # What is beside the lines is the figure of the interval that the cursor is in.
     (busy,) = rows(client, capture, "cpu_utilization", columns="busy_ratio",
                    where=f"cpu = 'all' AND {length // 2} BETWEEN ts_ns AND ts_ns + interval_ns")  # fmt: skip
-    page.until(f"{FIGURES.format(track='chart:cpu_utilization.timeline.1')}[0] === '{busy['busy_ratio']:.1%}'.replace('%', ' %')")
+    page.until(
+        f"{FIGURES.format(track='chart:cpu_utilization.timeline.1')}[0] === '{busy['busy_ratio']:.1%}'.replace('%', ' %')"
+    )
     page.drag((left + 0.25 * width, y + 20), (left + 0.5 * width, y + 20))
     page.until("location.hash.includes('window=')")
     part = parse_part(param(page, "window"))
@@ -170,7 +172,8 @@ def test_the_arrow_of_a_waker_stands_at_its_moment(page: Page, site: Site, clien
     settled(page)
     left, width = axis(page)
     own, waker = (
-        page.see(f"document.querySelector('[data-track=\"t:{utid}\"]').offsetTop") for utid in (thread["utid"], wait["waker_utid"])
+        page.see(f"document.querySelector('[data-track=\"t:{utid}\"]').offsetTop")
+        for utid in (thread["utid"], wait["waker_utid"])
     )
     between = round((own + waker) / 2) + 8
     painted = page.see(
@@ -252,7 +255,9 @@ def test_the_panel_is_of_what_is_chosen(page: Page, site: Site, client: httpx.Cl
     opened(page, site.at(f"c/{capture}/timeline?window=2s..3s&pick=t:{thread['utid']}&panel=syscalls"))
     page.until("document.querySelectorAll('.line-panel tbody tr').length > 0")
     settled(page)
-    shown = page.see("[...document.querySelectorAll('.line-panel tbody tr')].map((one) => one.innerText.split('\\t')[2]?.trim())")
+    shown = page.see(
+        "[...document.querySelectorAll('.line-panel tbody tr')].map((one) => one.innerText.split('\\t')[2]?.trim())"
+    )
     wanted = rows(client, capture, "syscall_summary", window="2s..3s", thread=str(thread["tid"]), order="duration_total_ns DESC")  # fmt: skip
     assert shown == [row["name"] for row in wanted]
     look("line-panel", whole=True)

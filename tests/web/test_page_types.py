@@ -40,8 +40,8 @@ def faults(sources: Path) -> set[str]:
 
 def test_a_column_that_is_lost_or_renamed_does_not_compile(sources: Path) -> None:
     lost = {
-        "kernel_log": ("level", ["timeline/timeline.tsx"]),
-        "view_coverage": ("view_name", ["timeline/timeline.tsx", "parts/view-table.tsx"]),
+        "kernel_log": ("level", ["line/host.tsx"]),
+        "view_coverage": ("view_name", ["line/host.tsx", "parts/view-table.tsx"]),
         "finding": ("message", ["parts/findings.tsx"]),
         "finding_coverage": ("is_judged", ["parts/findings.tsx"]),
         "capture": ("cpu_model", ["pages/overview.tsx"]),

@@ -31,7 +31,14 @@ def spans(count: int) -> list[dict]:
         end = round(10 ** chance.uniform(6, 14.8))
         length = min(round(10 ** chance.uniform(3, math.log10(end))), end)
         begin = chance.randint(0, end - length)
-        found.append({"span": [begin, begin + length], "end": end, "by": 10 ** chance.uniform(-1, 1), "at": chance.randint(0, end)})
+        found.append(
+            {
+                "span": [begin, begin + length],
+                "end": end,
+                "by": 10 ** chance.uniform(-1, 1),
+                "at": chance.randint(0, end),
+            }
+        )
     return found
 
 
@@ -63,7 +70,10 @@ def test_the_axis() -> None:
 
 
 def test_a_moment_under_the_cursor_stays_there() -> None:
-    given = [one | {"at": round(one["span"][0] + 0.3 * (one["span"][1] - one["span"][0])), "by": 1 / 1.5} for one in spans(2000)]
+    given = [
+        one | {"at": round(one["span"][0] + 0.3 * (one["span"][1] - one["span"][0])), "by": 1 / 1.5}
+        for one in spans(2000)
+    ]
     for one, told in zip(given, run(SPAN, ALL, json.dumps(given)), strict=True):
         (begin, end), (low, high) = one["span"], told["zoomed"]
         if high - low > 1001:

@@ -12,12 +12,12 @@ import pytest
 
 from tests.web.chromium import Page
 from tests.web.conftest import Site, rows
+from tests.web.line import NAMES, axis, opened, titles, top
 
 FAR = "Australia/Eucla"
 """A quarter of an hour from every whole one: no zone that a page has by chance."""
-NAMES = 150
-"""Pixels of the threads' names beside the lanes."""
-CHART = "[...document.querySelectorAll('.timeline-chart')].find((one) => one.querySelector('figcaption').innerText === {title!r})"
+FIGURES = "[...document.querySelectorAll('[data-track=\"{track}\"] .line-legend b')].map((one) => one.innerText)"
+CANVAS = "document.querySelector('.line-canvas')"
 INKED = """(([canvas, ...box]) => {{
   const [, , width, height] = box;
   const copy = new OffscreenCanvas(width, height).getContext('2d', {{willReadFrequently: true}});
@@ -37,22 +37,16 @@ def test_the_time_line_has_no_figure_where_none_was_recorded(
     capture = site.ids["x86_64"]
     (length,) = (row["duration_ns"] for row in rows(client, capture, "capture"))
     charts = {
-        "CPU": rows(client, capture, "cpu_utilization", where="cpu = 'all'"),
-        "Run queue": rows(client, capture, "run_queue_length", set="interval_ns=50000000"),
+        "chart:cpu_utilization.timeline.1": rows(client, capture, "cpu_utilization", where="cpu = 'all'"),
+        "chart:run_queue_length.timeline.2": rows(client, capture, "run_queue_length", set="interval_ns=50000000"),
     }
-    page.open("about:blank")
-    page.open(site.at(f"c/{capture}/overview"))
-    page.until(
-        "document.querySelectorAll('.timeline-plot canvas').length === 5 && !document.querySelector('[aria-busy=true]')"
-    )
-    page.has("hatched: nothing was recorded", ".timeline")
+    opened(page, site.at(f"c/{capture}/overview"))
+    assert len(titles(page)) == 5
+    page.has("hatched: nothing was recorded", ".time-line")
     seen = set()
-    for title, known in charts.items():
-        chart = CHART.format(title=title)
-        page.see(f"{chart}.scrollIntoView({{block: 'center'}})")
-        x, y, width, height = page.see(
-            f"(({{x, y, width, height}}) => [x, y, width, height])({chart}.querySelector('.u-over').getBoundingClientRect())"
-        )
+    for track, known in charts.items():
+        y = top(page, track)
+        x, width = axis(page)
         for part in range(1, 60):
             at = round(x + width * part / 60)
             moment = (at - x) / width * length
@@ -63,35 +57,30 @@ def test_the_time_line_has_no_figure_where_none_was_recorded(
             ]
             if len(set(beside)) > 1:
                 continue  # An edge, to the pixel.
-            page.mouse("mouseMoved", at, y + height / 2)
+            page.mouse("mouseMoved", at, y + 30)
             page.see("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-            said = page.see(
-                f"[...{chart}.querySelectorAll('.u-series:not(:first-child) .u-value')].map((one) => one.innerText)"
-            )
+            said = page.see(FIGURES.format(track=track))
             assert said
-            assert [text != "–" for text in said] == [beside[0]] * len(said), (title, moment, said)
-            time = page.see("document.querySelector('.u-series:first-child .u-value').innerText")
+            assert [text != "–" for text in said] == [beside[0]] * len(said), (track, moment, said)
+            time = page.see("document.querySelector('.line-time').innerText")
             assert abs(float(time.split(" s")[0]) * 1e9 - moment) < 2 * pixel, "the cursor's own time"
-            seen.add((title, beside[0]))
-    assert ("Run queue", False) in seen
-    assert {("CPU", True), ("Run queue", True)} <= seen
+            seen.add((track.split(".")[0], beside[0]))
+    assert ("chart:run_queue_length", False) in seen
+    assert {("chart:cpu_utilization", True), ("chart:run_queue_length", True)} <= seen
     # What is hatched is what has no figure.
-    chart = CHART.format(title="Run queue")
-    canvas = f"{chart}.querySelector('canvas')"
-    box = page.see(
-        f"(({{left, top, width, height}}) => [left, top, width, height])({chart}.querySelector('.u-over').style)"
-    )
-    left, top, width, _ = (float(text.removesuffix("px")) for text in box)
-    first = min(row["ts_ns"] for row in charts["Run queue"])
+    x, width = axis(page)
+    y = top(page, "chart:run_queue_length.timeline.2") - page.see(f"{CANVAS}.getBoundingClientRect().y")
+    known = charts["chart:run_queue_length.timeline.2"]
+    first = min(row["ts_ns"] for row in known)
     inked = [
-        page.see(INKED.format(canvas=canvas, x=round(left + width * part), y=round(top) + 4, width=21, height=14))
+        page.see(INKED.format(canvas=CANVAS, x=round(NAMES + width * part), y=round(y) + 22, width=21, height=14))
         for part in (0.3 * first / length, 0.7 * first / length)
     ]
     assert min(inked) > 40, "hatched"
-    quiet = [row for row in charts["Run queue"] if row["ts_ns"] > 1.1 * first and row["waiting_avg_count"] < 0.2]
+    quiet = [row for row in known if row["ts_ns"] > 1.1 * first and row["waiting_avg_count"] < 0.2]
     middle = quiet[len(quiet) // 2]["ts_ns"] / length
     assert (
-        page.see(INKED.format(canvas=canvas, x=round(left + width * middle), y=round(top) + 4, width=3, height=14)) < 20
+        page.see(INKED.format(canvas=CANVAS, x=round(NAMES + width * middle), y=round(y) + 22, width=3, height=14)) < 20
     )
     look("gaps")
 
@@ -103,29 +92,23 @@ def test_lanes_are_hatched_beyond_the_recording_of_states(
     (length,) = (row["duration_ns"] for row in rows(client, capture, "capture"))
     (span,) = rows(client, capture, "recorded_span", where="table_name = 'thread_state'")
     assert 0.2 < span["start_ts_ns"] / length < 0.8
-    page.open("about:blank")
-    page.open(site.at(f"c/{capture}/lanes"))
-    page.until(
-        "document.querySelector('.lanes-canvas')?.dataset.painted && !document.querySelector('[aria-busy=true]')"
-    )
-    page.has("hatched: no states were recorded", ".lanes-head")
-    width = page.see("document.querySelector('.lanes-canvas').clientWidth") - NAMES
+    opened(page, site.at(f"c/{capture}/timeline?turn=host"))
+    page.has("hatched: nothing was recorded", ".line-head")
+    _, width = axis(page)
     edge = NAMES + width * span["start_ts_ns"] / length
 
     def hatched(x: float) -> bool:
-        """Two pixels between the lanes, where no state is drawn."""
-        found = INKED.format(
-            canvas="document.querySelector('.lanes-canvas')", x=round(x), y=17 + 17 + 9, width=28, height=2
-        )
-        return page.see(found) > 7
+        """A CPU's track, in which nothing is drawn otherwise."""
+        y = top(page, "cpu:0") - page.see(f"{CANVAS}.getBoundingClientRect().y")
+        return page.see(INKED.format(canvas=CANVAS, x=round(x), y=round(y) + 2, width=28, height=14)) > 60
 
     assert hatched(NAMES + 20)
     assert hatched(edge - 34)
+    assert not hatched(NAMES + width - 64)
     look("lanes-gaps")
     # A part in which states are known all the time has no hatching, and does not speak of it.
-    page.open(site.at(f"c/{capture}/lanes?zoom=8s..12s"))
-    page.until("!document.querySelector('.lanes-head').innerText.includes('hatched')")
-    page.until("!document.querySelector('[aria-busy=true]')")
+    opened(page, site.at(f"c/{capture}/timeline?turn=host&zoom=13s..13.1s"))
+    page.until("!document.querySelector('.line-head').innerText.includes('hatched')")
     assert not hatched(NAMES + 20)
     assert not hatched(NAMES + width - 60)
 
@@ -156,13 +139,11 @@ def test_one_clock_whose_zone_the_page_says(far: Page, site: Site, client: httpx
         )
         far.open(site.at(f"c/{capture}/overview"))
         far.has(f"{began:%Y-%m-%d %H:%M}", "aside .facts")
-        far.until("document.querySelectorAll('.timeline-plot canvas').length === 5")
-        far.see("document.querySelector('.u-over').scrollIntoView({block: 'center'})")
-        x, y, width, height = far.see(
-            "(({x, y, width, height}) => [x, y, width, height])(document.querySelector('.u-over').getBoundingClientRect())"
-        )
-        far.mouse("mouseMoved", x + width / 2, y + height / 2)
-        said = far.until("document.querySelector('.u-series:first-child .u-value').innerText")
+        far.until("document.querySelectorAll('.line-chart').length === 5")
+        y = top(far, "chart:cpu_utilization.timeline.1")
+        x, width = axis(far)
+        far.mouse("mouseMoved", x + width / 2, y + 20)
+        said = far.until("document.querySelector('.line-time').innerText")
         since, of_day, zone_said = re.fullmatch(r"([\d.]+) s, ([\d:.]+) (\S+)", said).groups()
         assert zone_said == zone
         wanted = datetime.fromtimestamp(start / 1e9 + float(since), UTC).astimezone(ZoneInfo(zone))
@@ -209,8 +190,7 @@ def test_a_state_has_one_word_and_one_colour(page: Page, site: Site, client: htt
     page.until("document.querySelector('.state-bar')")
     threads = page.see(legend.format(selector=".legend > span"))
     bars = page.see("[...document.querySelectorAll('.state-bar')].flatMap((one) => one.title.split('\\n'))")
-    page.open(site.at(f"c/{site.ids['x86_64']}/lanes"))
-    page.until("document.querySelector('.lanes-canvas')?.dataset.painted")
+    opened(page, site.at(f"c/{site.ids['x86_64']}/timeline"))
     lanes = page.see(legend.format(selector="p.lanes-legend > span:not(.lanes-legend)"))
     assert [each for each in lanes if each[0] != "other"] == threads
     words = [word for word, _ in threads]

@@ -57,10 +57,10 @@ export type Track = GroupTrack | ChartTrack | LaneTrack | MarksTrack;
 /** A track in its place. */
 export type Placed<T extends Track = Track> = T & { top: number };
 
-export const HEIGHTS: Record<Shows, number> = { states: 17, runs: 17, calls: 9, causes: 9 };
+export const HEIGHTS: Record<Shows, number> = { states: 17, runs: 22, calls: 9, causes: 9 };
 export const CHART = 62;
-const GROUP = 22;
-const MARKS = 15;
+/** Targets of a finger are no smaller (WCAG 2.2, 2.5.8). */
+const LEAST = 24;
 
 /** Threads in one question. */
 export const PORTION = 32;
@@ -122,7 +122,7 @@ export function tracksOf(given: Given): Placed[] {
     if (!inner.length) return;
     const isShown = Boolean(wanted) || given.turned.includes(id) !== isOpen;
     if (title !== null)
-      found.push({ kind: "group", id, title, height: GROUP, depth: 0, isOpen: isShown, count: inner.length, pid });
+      found.push({ kind: "group", id, title, height: LEAST, depth: 0, isOpen: isShown, count: inner.length, pid });
     if (title === null || isShown) found.push(...inner);
   };
   const copies = pinned.map((track) => ({ ...track, id: `pin:${track.id}`, depth: 0 }));
@@ -138,7 +138,7 @@ function sectionsOf(given: Given): Section[] {
   });
   const marks = given.marks
     .filter((one) => one.marks.length)
-    .map((one): MarksTrack => ({ ...one, kind: "marks", height: MARKS, depth: 0 }));
+    .map((one): MarksTrack => ({ ...one, kind: "marks", height: LEAST, depth: 0 }));
   const isFirst = ({ drawn }: ChartTrack) => drawn.chart.page === "timeline";
   const sections: Section[] = [
     { id: "host", title: given.isGrouped ? "Host" : null, tracks: [...marks, ...charts.filter(isFirst)], isOpen: true },
@@ -205,7 +205,10 @@ function lane(
   shows: readonly Shows[],
   depth: number,
 ): LaneTrack {
-  const height = shows.reduce((sum, one) => sum + HEIGHTS[one], 2);
+  const height = Math.max(
+    shows.reduce((sum, one) => sum + HEIGHTS[one], 2),
+    LEAST,
+  );
   return { kind: "lane", id, title, of, filter, shows, height, depth };
 }
 
