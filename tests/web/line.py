@@ -25,7 +25,8 @@ def opened(page: Page, address: str) -> None:
 
 
 def settled(page: Page) -> None:
-    page.see("new Promise((done) => setTimeout(done, 50))")
+    # What moves is asked for when it rests.
+    page.see("new Promise((done) => setTimeout(done, 200))")
     page.until(SETTLED)
 
 

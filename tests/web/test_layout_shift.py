@@ -37,3 +37,14 @@ def test_nothing_moves_while_a_page_comes(path: str, page: Page, site: Site) -> 
     page.until(CALM)
     shifts = page.see("shifts")
     assert sum(value for value, *_ in shifts) < MOST, shifts
+
+
+def test_the_time_line_of_a_part_waits_for_no_finding(page: Page, site: Site) -> None:
+    """Charts of a part are kept, findings of it are not: whoever drags over the time line goes on with it at once."""
+    page.open("about:blank")
+    with page.hold("*/findings*"):
+        page.open(site.at(f"c/{site.ids['tcp']}/overview?window=2s..3s"))
+        page.until(
+            "document.querySelector('.line-canvas')?.dataset.painted && document.querySelector('.line').checkVisibility({checkVisibilityCSS: true})"
+        )
+    page.until(CALM)

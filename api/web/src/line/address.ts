@@ -1,17 +1,23 @@
 /** What of the time line a link holds: the part that is seen, what is picked, folded, pinned and searched for. */
 
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { CaptureProps } from "../app/pages";
 import { useRoute } from "../app/route";
 import { askedFor, type Span } from "./span";
 import { type Pick, pickOf, pickText } from "./tracks";
 import { seconds, windowText } from "./window";
 
+/** How long a span stays before it is asked for. */
+const REST_MS = 120;
+
 export interface LineState {
   /** ns of the recording. */
   length: number;
   span: Span;
-  /** What is asked for to draw the span. */
+  /** What is asked for to draw the span where it last rested. */
   asked: Span;
+  /** It moves: what is asked for and the address follow when it rests. */
+  isMoving: boolean;
   isZoomed: boolean;
   /** The filter's window. */
   part: Span | null;
@@ -44,15 +50,22 @@ const inSeconds = ([from, to]: Span): [number, number] => [from / 1e9, to / 1e9]
 export function useLineState({ capture, filters, onFilters }: CaptureProps): LineState {
   const { params, set } = useRoute();
   const length = Number(capture.duration_ns ?? 0);
-  const zoom = ns(params.get("zoom"), length);
-  const span = zoom ?? [0, length];
+  const zoom = params.get("zoom");
+  const rested: Span = useMemo(() => ns(zoom, length) ?? [0, length], [zoom, length]);
+  const [moving, setMoving] = useState<{ span: Span; from: Span } | null>(null);
+  // A browser takes few changes of an address in a second, and a server few questions.
+  const timer = useRef(0);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const isMoving = moving?.from === rested;
+  const span = isMoving ? moving.span : rested;
   const list = (name: string) => params.getAll(name).filter(Boolean);
   const [turned, pinned] = [list("turn"), list("pin")];
   return {
     length,
     span,
-    asked: askedFor(span, length),
-    isZoomed: zoom !== null,
+    asked: useMemo(() => askedFor(rested, length), [rested]),
+    isMoving,
+    isZoomed: zoom !== null || isMoving,
     part: ns(filters.window, length),
     pick: pickOf(params.get("pick")),
     turned,
@@ -60,8 +73,15 @@ export function useLineState({ capture, filters, onFilters }: CaptureProps): Lin
     find: params.get("tracks") ?? "",
     hasPath: params.has("path"),
     panel: params.get("panel"),
-    // A step of a zoom is none that "back" should return to.
-    setSpan: (to) => set({ zoom: to && (to[0] > 0 || to[1] < length) ? windowText(inSeconds(to)) : null }, true),
+    setSpan: (to) => {
+      setMoving({ span: to ?? [0, length], from: rested });
+      clearTimeout(timer.current);
+      timer.current = window.setTimeout(() => {
+        setMoving(null);
+        // A step of a zoom is none that "back" should return to.
+        set({ zoom: to && (to[0] > 0 || to[1] < length) ? windowText(inSeconds(to)) : null }, true);
+      }, REST_MS);
+    },
     setPart: (to) => onFilters({ window: to && windowText(inSeconds(to)) }),
     setPick: (to) => set({ pick: pickText(to) }, true),
     turn: (id) => set({ turn: toggled(turned, id) }, true),

@@ -6,7 +6,7 @@ import { written } from "../parts/cell";
 import { hatch } from "../parts/hatch";
 import { stateOf, STATES } from "../parts/states";
 import { kindOf } from "./causes";
-import { firstAfter, type Lanes, type Piece, type PieceOf, type RunRow, type Shows, type StateRow } from "./lanes";
+import { firstAfter, type Piece, type PieceOf, type RunRow, type Shows } from "./lanes";
 import type { Lines } from "./series";
 import { type Span, ticks } from "./span";
 import { type ChartTrack, HEIGHTS, type LaneTrack, type MarksTrack, type Placed } from "./tracks";
@@ -250,25 +250,59 @@ function pieces<S extends Shows>(
   all: readonly Piece[],
   top: number,
   x: Place,
-  picture: Picture,
+  { span, names, width, paint }: Picture,
 ): void {
-  const { span, names, width, paint } = picture;
+  const rects = new Rects();
   let covered = Number.NEGATIVE_INFINITY;
   for (let index = firstAfter(all, span[0]); index < all.length; index++) {
     const piece = all[index]!;
     if (piece.ts_ns > span[1]) break;
-    const left = Math.max(x(piece.ts_ns), names - 2);
-    const wide = Math.min(x(piece.ts_ns + piece.duration_ns), width + 2) - left;
-    if (wide < -1) continue;
-    // Where a finer answer is drawn in fewer pixels, a pixel is painted twice at most.
-    if (left + wide < covered) continue;
-    covered = Math.floor(left + wide) + 0.5;
-    PAINTERS[shows](context, piece as PieceOf[S], top, left, Math.max(wide, 0.75), paint);
+    // Edges of pixels: pieces beside each other stay so, and none disappears.
+    const left = Math.max(Math.round(x(piece.ts_ns)), names - 2);
+    const right = Math.max(Math.min(Math.round(x(piece.ts_ns + piece.duration_ns)), width + 2), left + 1);
+    if (right < names) continue;
+    // Where a finer answer is drawn in fewer pixels, a pixel is painted once.
+    if (right <= covered) continue;
+    covered = right;
+    PAINTERS[shows](rects, piece as PieceOf[S], top, left, right - left, paint);
+  }
+  rects.flush(context, paint.get("--paper")!);
+}
+
+/** Rectangles by colour: a canvas is quick as long as its colour stays. */
+class Rects {
+  private readonly all = new Map<string, number[]>();
+  private readonly texts: [string, number, number, number][] = [];
+
+  add(colour: string, left: number, top: number, wide: number, high: number): void {
+    const known = this.all.get(colour);
+    if (known) known.push(left, top, wide, high);
+    else this.all.set(colour, [left, top, wide, high]);
+  }
+
+  text(text: string, left: number, middle: number, wide: number): void {
+    this.texts.push([text, left, middle, wide]);
+  }
+
+  flush(context: CanvasRenderingContext2D, ink: string): void {
+    for (const [colour, all] of this.all) {
+      context.fillStyle = colour;
+      for (let at = 0; at < all.length; at += 4) context.fillRect(all[at]!, all[at + 1]!, all[at + 2]!, all[at + 3]!);
+    }
+    context.fillStyle = ink;
+    for (const [text, left, middle, wide] of this.texts) {
+      context.save();
+      context.beginPath();
+      context.rect(left, middle - 10, wide - 3, 20);
+      context.clip();
+      context.fillText(text, left + 4, middle);
+      context.restore();
+    }
   }
 }
 
 type Painter<S extends Shows> = (
-  context: CanvasRenderingContext2D,
+  rects: Rects,
   piece: PieceOf[S],
   top: number,
   left: number,
@@ -277,53 +311,37 @@ type Painter<S extends Shows> = (
 ) => void;
 
 const PAINTERS: { [S in Shows]: Painter<S> } = {
-  states: (context, row, top, left, wide, paint) => {
+  states: (rects, row, top, left, wide, paint) => {
     const high = HEIGHTS.states - 4;
     if (row.interval_count === 1) {
       const { colour } = stateOf(row.state);
       const isThin = colour === "--state-sleep";
-      context.fillStyle = paint.get(colour)!;
-      context.fillRect(left, isThin ? top + HEIGHTS.states / 2 - 1 : top + 2, wide, isThin ? 2 : high);
+      rects.add(paint.get(colour)!, left, isThin ? top + 8 : top + 2, wide, isThin ? 2 : high);
       return;
     }
     // Several in a pixel: their shares stand on each other.
     let y = top + HEIGHTS.states - 2;
     const all = STATES.reduce((sum, { column }) => sum + row[column], 0) || 1;
     for (const { colour, column } of STATES) {
-      const part = (high * row[column as keyof StateRow & typeof column]) / all;
-      context.fillStyle = paint.get(colour)!;
-      context.fillRect(left, y - part, wide, part);
+      const part = (high * row[column]) / all;
+      if (part > 0) rects.add(paint.get(colour)!, left, y - part, wide, part);
       y -= part;
     }
   },
-  causes: (context, row, top, left, wide, paint) => {
+  causes: (rects, row, top, left, wide, paint) => {
     const { colour, isThin } = kindOf(row.kind);
-    context.fillStyle = paint.get(colour)!;
-    context.fillRect(left, top, wide, isThin ? 3 : HEIGHTS.causes - 3);
+    rects.add(paint.get(colour)!, left, top, wide, isThin ? 3 : HEIGHTS.causes - 3);
   },
-  calls: (context, row, top, left, wide, paint) => {
-    context.fillStyle = row.error_count ? paint.get("--critical")! : ofName(row.name, paint);
-    context.fillRect(left, top, wide, HEIGHTS.calls - 2);
+  calls: (rects, row, top, left, wide, paint) => {
+    const colour = row.error_count ? paint.get("--critical")! : ofName(row.name, paint);
+    rects.add(colour, left, top, wide, HEIGHTS.calls - 2);
   },
-  runs: (context, row, top, left, wide, paint) => {
-    context.fillStyle = ofProcess(row, paint);
+  runs: (rects, row, top, left, wide, paint) => {
     // A pixel in which the CPU was idle half of the time is half as high.
-    const high = (HEIGHTS.runs - 4) * Math.max(row.running_ns / (row.duration_ns || 1), 0.15);
-    context.fillRect(
-      left,
-      top + HEIGHTS.runs - 2 - Math.min(high, HEIGHTS.runs - 4),
-      wide,
-      Math.min(high, HEIGHTS.runs - 4),
-    );
-    if (wide > 46 && row.run_count === 1) {
-      context.save();
-      context.beginPath();
-      context.rect(left, top, wide - 3, HEIGHTS.runs);
-      context.clip();
-      context.fillStyle = paint.get("--paper")!;
-      context.fillText(row.name, left + 4, top + HEIGHTS.runs / 2);
-      context.restore();
-    }
+    const most = HEIGHTS.runs - 4;
+    const high = Math.min(most * Math.max(row.running_ns / (row.duration_ns || 1), 0.15), most);
+    rects.add(ofProcess(row, paint), left, top + 2 + most - high, wide, high);
+    if (wide > 46 && row.run_count === 1) rects.text(row.name, left, top + HEIGHTS.runs / 2, wide);
   },
 };
 
@@ -346,5 +364,3 @@ function ofName(name: string, paint: Paint): string {
   }
   return paint.get(CALL_COLOURS[number % CALL_COLOURS.length]!)!;
 }
-
-export type { Lanes };

@@ -196,7 +196,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
             data={data}
             gaps={gaps}
             loaded={loaded}
-            isAwaited={isAwaited || host.isDetailAwaited}
+            isAwaited={state.isMoving || isAwaited || host.isDetailAwaited}
             pick={pick}
             picked={picked}
             arrow={arrow}

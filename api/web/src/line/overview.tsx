@@ -97,7 +97,7 @@ function HostLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
               data={NO_LANES}
               gaps={NO_GAPS}
               loaded={NO_LANES_LOADED}
-              isAwaited={host.isDetailAwaited}
+              isAwaited={state.isMoving || host.isDetailAwaited}
               pick={null}
               picked={null}
               arrow={null}
