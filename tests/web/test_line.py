@@ -365,3 +365,30 @@ def test_a_part_that_is_not_there_yet_is_not_hatched(page: Page, site: Site) -> 
         assert veil[3] == 255, "dim all over, no lines on nothing"
     settled(page)
     page.problems.clear()
+
+
+def test_heat_maps_count_what_the_views_count(page: Page, site: Site, client: httpx.Client, look: Callable) -> None:
+    capture = site.ids["x86_64"]
+    length = length_of(client, capture)
+    opened(page, site.at(f"c/{capture}/timeline?turn=host&turn=heat"))
+    seen = titles(page)
+    assert {"▾ Heat maps 4", "Waits for a CPU", "System calls", "Disk requests"} <= set(seen)
+    assert any(title.startswith("Samples of cpu-clock") for title in seen)
+    look("line-heat")
+    # The cell with the most waits.
+    (most, *_) = rows(client, capture, "latency_heat_map", where="kind = 'run queue'", set="buckets=300", order="end_count DESC, ts_ns", limit=1)  # fmt: skip
+    lows = [row["length_min_ns"] for row in rows(client, capture, "latency_heat_map", where="kind = 'run queue'", set="buckets=300", limit=10000)]  # fmt: skip
+    row = (most["length_min_ns"] // min(lows)).bit_length() - 1
+    count = (max(lows) // min(lows)).bit_length()
+    y = top(page, "heat:run_queue") + 3 + 100 * (1 - (row + 0.5) / count)
+    page.mouse("mouseMoved", at(page, most["ts_ns"] + most["interval_ns"] / 2, length), y)
+    page.has(f"{most['end_count']:,} waits for a CPU of {duration(most['length_min_ns'])} to {duration(most['length_max_ns'])}", ".line-tip")  # fmt: skip
+    page.screenshot("line-heat-tip")
+    # From a fiftieth of a second to one of another second: what FlameScope's two clicks choose.
+    y = top(page, "heat:samples")
+    left, width = axis(page)
+    begin = (left + (9.5e9 / length) * width, y + 3 + 100 * (1 - 10.5 / 50))
+    end = (left + (10.5e9 / length) * width, y + 3 + 100 * (1 - 30.5 / 50))
+    page.drag(begin, end)
+    page.until("location.hash.includes('window=')")
+    assert param(page, "window") == "9.2s..10.6s"

@@ -74,6 +74,7 @@ export interface Columns {
   kernel_log_by_level: { level: string; message_count: Whole; in_capture_count: Whole; severe_count: Whole; severe_in_capture_count: Whole };
   kernel_message: { ts_ns: Whole; uptime_ns: Whole; sequence: Whole; level: string; facility: string; text: string; device: string };
   kernel_text: { ts_ns: Whole; change: string; name: string; address: Whole; length_bytes: number; bpf_program_id: number };
+  latency_heat_map: { kind: string; ts_ns: Whole; interval_ns: Whole; length_min_ns: Whole; length_max_ns: Whole; end_count: Whole; total_ns: Whole; longest_ns: Whole };
   limit_use: { ts_ns: Whole; limited: string; cgroup: string; used_value: Whole; limit_value: Whole; unit: string; used_ratio: number; setting: string };
   load_average: { ts_ns: Whole; load_1min: number; load_5min: number; load_15min: number; runnable_count: number; thread_count: number; cpu_count: Whole; load_per_cpu: number; trend: string };
   lock_wait: { kind: string; lock: string; lock_type: string; upid: number; pid: number; process: string; comm: string; stack: string; holder_comm: string; holder_how: string; waker_comm: string; wait_count: Whole; wait_total_ns: Whole; wait_avg_ns: number; wait_max_ns: Whole; wait_max_ts_ns: Whole; timeout_count: Whole; changed_count: Whole; open_count: Whole; open_ns: Whole; lock_address: Whole; stack_id: number };
@@ -198,6 +199,7 @@ export interface Columns {
   stack_folded: { stack_id: number; labels: (string | null)[]; folded: string };
   stack_frames: { stack_id: number; frame_ids: (number | null)[] };
   stack_weight: { event: string; stack_id: number; labels: (string | null)[]; sample_count: Whole; period: Whole };
+  subsecond_offset: { event: string; ts_ns: Whole; interval_ns: Whole; offset_min_ns: Whole; offset_max_ns: Whole; sample_count: Whole };
   symbol_object: { member: string; kind: string; build_id: string; path: string; pid: number; nspid: number; size_bytes: Whole; original_bytes: Whole; reason: string };
   syscall: { ts_ns: Whole; exit_ts_ns: Whole; duration_ns: Whole; perf_duration_ns: Whole; utid: number; name_id: number; cpu: number; abi: string; number: Whole; name: string; args: (Whole | null)[]; fd: number; descriptor_id: number; ret: Whole; errno: number; errno_name: string; pairing: string; cut_at: string; stack_id: number };
   syscall_by_fd: { utid: number; tid: number; pid: number; comm: string; name: string; fd: number; kind: string; target: string; local: string; peer: string; call_count: Whole; error_count: Whole; duration_total_ns: Whole; duration_avg_ns: number; duration_max_ns: Whole; moved_bytes: Whole; open_count: Whole };
@@ -249,6 +251,7 @@ export interface Parameters {
   critical_path: "critical_path_depth" | "critical_path_utid";
   finding: "cache_line_bytes" | "interval_ns";
   finding_coverage: "cache_line_bytes" | "interval_ns";
+  latency_heat_map: "buckets" | "end_ns" | "start_ns";
   page_cache: "interval_ns";
   page_cache_summary: "interval_ns";
   ready_time: "interval_ns";

@@ -6,10 +6,11 @@ import { written } from "../parts/cell";
 import { hatch } from "../parts/hatch";
 import { stateOf, STATES } from "../parts/states";
 import { kindOf } from "./causes";
+import { ends, rowOf, strength } from "./heat";
 import { firstAfter, type Piece, type PieceOf, type RunRow, type Shows } from "./lanes";
 import type { Lines } from "./series";
 import { type Span, ticks } from "./span";
-import { type ChartTrack, HEIGHTS, type LaneTrack, type MarksTrack, type Placed } from "./tracks";
+import { type ChartTrack, HEAT, type HeatTrack, HEIGHTS, type LaneTrack, type MarksTrack, type Placed } from "./tracks";
 
 export const AXIS = 20;
 export const LINE_COLOURS = ["--accent", "--note", "--good", "--warning", "--critical", "--state-other"];
@@ -84,6 +85,7 @@ export function draw(context: CanvasRenderingContext2D, tracks: readonly Placed[
     const top = AXIS + track.top - scroll;
     if (track.kind === "chart") chart(context, track, top, x, picture);
     else if (track.kind === "lane") lane(context, track, top, x, picture);
+    else if (track.kind === "heat") heatMap(context, track, top, x, picture);
     else if (track.kind === "marks") moments(context, track, top, x, paint);
     else {
       context.fillStyle = paint.get("--sunk")!;
@@ -149,14 +151,7 @@ function chart(
     }
     context.stroke();
   });
-  const text = said(drawn.chart.values[0]!.unit, most);
-  const wide = context.measureText(text).width;
-  context.fillStyle = paint.get("--paper")!;
-  context.globalAlpha = 0.75;
-  context.fillRect(names + 2, high + 1, wide + 6, 12);
-  context.globalAlpha = 1;
-  context.fillStyle = paint.get("--ink-3")!;
-  context.fillText(text, names + 5, high + 7);
+  label(context, said(drawn.chart.values[0]!.unit, most), names, high + 7, paint);
 }
 
 /** What was not asked for yet is not what was not recorded: it is neither drawn nor hatched, but dim. */
@@ -211,6 +206,48 @@ function gapsIn({ known }: Lines, [from, to]: Span): Span[] {
   }
   if (at < to) gaps.push([at, to]);
   return gaps;
+}
+
+function heatMap(
+  context: CanvasRenderingContext2D,
+  { heat, gaps, span: own }: Placed<HeatTrack>,
+  top: number,
+  x: Place,
+  picture: Picture,
+): void {
+  const { paint, names, width, span } = picture;
+  const [high, room] = [top + 3, HEAT - 6];
+  gapsAt(context, gaps, high, room, x, picture);
+  veil(context, heat ? own : undefined, high, room, x, picture);
+  if (!heat?.rows.length) return;
+  const tall = room / heat.rows.length;
+  context.fillStyle = paint.get("--accent")!;
+  for (const cell of heat.cells) {
+    if (cell.ts_ns + cell.duration_ns < span[0] || cell.ts_ns > span[1]) continue;
+    const [left, right] = [Math.round(x(cell.ts_ns)), Math.round(x(cell.ts_ns + cell.duration_ns))];
+    context.globalAlpha = strength(heat, cell);
+    context.fillRect(left, high + room - (rowOf(heat, cell.low) + 1) * tall, Math.max(right - left, 1), tall);
+  }
+  context.globalAlpha = 1;
+  const [most, least] = ends(heat);
+  for (const [text, y] of [
+    [most, high + 6],
+    [least, high + room - 6],
+  ] as const)
+    label(context, text, names, y, paint);
+  context.fillStyle = paint.get("--line")!;
+  context.fillRect(names, top + HEAT - 1, width - names, 1);
+}
+
+/** Text within a picture, readable above what is drawn. */
+function label(context: CanvasRenderingContext2D, text: string, names: number, y: number, paint: Paint): void {
+  const wide = context.measureText(text).width;
+  context.fillStyle = paint.get("--paper")!;
+  context.globalAlpha = 0.75;
+  context.fillRect(names + 2, y - 6, wide + 6, 12);
+  context.globalAlpha = 1;
+  context.fillStyle = paint.get("--ink-3")!;
+  context.fillText(text, names + 5, y);
 }
 
 function moments(

@@ -16,6 +16,7 @@ import { useLineState } from "./address";
 import { type Question, useAnswers } from "./answers";
 import { KINDS } from "./causes";
 import { type Data, inSight, type Loaded } from "./draw";
+import { useHeats } from "./heats";
 import { KernelLog, Missing, useHost } from "./host";
 import { LANES, type Lanes, pieceAt, type PieceOf, type Shows } from "./lanes";
 import type { Box } from "./overlay";
@@ -36,8 +37,6 @@ const VIEWS = {
   causes: "blame_lane",
   runs: "cpu_lane",
 } as const satisfies Record<Shows, ViewName>;
-/** Which table's recording tells where a lane is hatched. */
-const TABLES = { states: "thread_state", calls: "syscall" };
 
 export default function Line(props: CaptureProps) {
   const schema = useSchema();
@@ -62,12 +61,29 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
     known.spans.some(({ table_name, duration_ns }) => table_name === name && Number(duration_ns) > 0);
   const hasCauses = hasTable("thread_state");
   const hasCalls = hasTable("syscall");
+  const gapsIn = useMemo(() => {
+    const all = new Map<string, Span[]>();
+    for (const { table_name } of known.spans) {
+      const recorded = known.spans.filter((row) => row.table_name === table_name && Number(row.duration_ns) > 0);
+      const parts = recorded.map((row) => [Number(row.start_ts_ns), Number(row.end_ts_ns)] as const);
+      all.set(table_name ?? "", gapsOf(parts, length));
+    }
+    return (table: string) => all.get(table) ?? [];
+  }, [known.spans]);
+  const gaps = useMemo(() => {
+    const [states, calls] = [gapsIn("thread_state"), gapsIn("syscall")];
+    return { states, runs: states, causes: states, calls };
+  }, [gapsIn]);
+  const isHot =
+    state.turned.includes("heat") || state.pinned.some((id) => id.startsWith("heat:")) || Boolean(state.find);
+  const heats = useHeats(captureId, hasTable, gapsIn, isHot, length, asked, filterParams(scope));
   const tracks = useMemo(
     () =>
       tracksOf({
         charts: host.charts,
         isGrouped: true,
         marks: [{ id: "log", title: "Kernel log", marks: host.marks }],
+        heats: heats.all,
         cpus: known.cpus,
         threads,
         hasCalls,
@@ -79,6 +95,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
     [
       host.charts,
       host.marks,
+      heats.all,
       known.cpus,
       threads,
       hasCalls,
@@ -97,19 +114,6 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
     asked,
     filterParams(scope),
   );
-  const gaps = useMemo(() => {
-    const of = (table: string) =>
-      gapsOf(
-        known.spans.flatMap((row) =>
-          row.table_name === table && Number(row.duration_ns) > 0
-            ? [[Number(row.start_ts_ns), Number(row.end_ts_ns)] as const]
-            : [],
-        ),
-        known.spans.length ? length : 0,
-      );
-    const [states, calls] = [of(TABLES.states), of(TABLES.calls)];
-    return { states, runs: states, causes: states, calls };
-  }, [known.spans]);
 
   const track = pick
     ? tracks.find((one): one is Placed<LaneTrack> => one.id === pick.id && one.kind === "lane")
@@ -145,9 +149,10 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
   const problem =
     known.failed ??
     (host.failed && { error: host.failed.error!, again: host.again }) ??
-    (failed && { error: failed, again });
+    (failed && { error: failed, again }) ??
+    heats.failed;
   const hasGaps = Object.values(gaps).some((all) => all.some(([begin, end]) => begin < span[1] && end > span[0]));
-  const isWaiting = (known.isFirst && !threads.length) || (host.isFirst && !host.charts.length);
+  const isWaiting = known.isFirst || (host.isFirst && !host.charts.length);
   return (
     <section class="time-line" aria-label="Time line">
       <div class="row line-head">
@@ -186,7 +191,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
           {state.find ? "No track has this in its name." : "Nothing in this part of the capture is known over time."}
         </p>
       ) : (
-        <Fresh isOld={isOld || host.isOld || known.isOld}>
+        <Fresh isOld={isOld || heats.isOld || host.isOld || known.isOld}>
           <Picture
             tracks={tracks}
             span={span}
@@ -196,7 +201,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
             data={data}
             gaps={gaps}
             loaded={loaded}
-            isAwaited={state.isMoving || isAwaited || host.isDetailAwaited}
+            isAwaited={state.isMoving || isAwaited || heats.isAwaited || host.isDetailAwaited}
             pick={pick}
             picked={picked}
             arrow={arrow}

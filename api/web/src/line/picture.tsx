@@ -17,11 +17,12 @@ import {
   type Picture as Drawing,
   PROCESS_COLOURS,
 } from "./draw";
+import { cellAt } from "./heat";
 import { Labels } from "./labels";
 import { type PieceOf, pieceAt, saidOf, type Shows } from "./lanes";
 import { moved, type Span, zoomed } from "./span";
 import { type Above, type Box, drawAbove } from "./overlay";
-import { heightOf, type LaneTrack, partAt, type Pick, type Placed } from "./tracks";
+import { heatRow, heightOf, type LaneTrack, momentOf, partAt, type Pick, type Placed } from "./tracks";
 import "./line.css";
 
 const NAMES = 190;
@@ -161,6 +162,8 @@ export function Picture(props: PictureProps) {
     if (found?.track.kind === "lane") {
       const hit = pieceUnder(found.track, found.y, ns);
       text = hit && told(found.track, hit.shows, hit.piece);
+    } else if (found?.track.kind === "heat" && found.track.heat) {
+      text = cellAt(found.track.heat, ns, heatRow(found.track, found.y))?.text ?? null;
     } else if (found?.track.kind === "marks") {
       const pixel = (to - from) / room;
       const near = found.track.marks.filter(
@@ -187,15 +190,20 @@ export function Picture(props: PictureProps) {
   const down = (event: MouseEvent) => {
     if (event.button !== 0 || (event.target as HTMLElement).closest("button")) return;
     if (event.clientX - left().x < names) return;
-    const begin = time(event);
-    const move = (now: MouseEvent) => setDrag([Math.min(begin, time(now)), Math.max(begin, time(now))]);
+    const track = under(event)?.track;
+    const moment = (of: MouseEvent) => {
+      const y = of.clientY - left().y - AXIS + scroll - (track?.top ?? 0);
+      return track ? momentOf(track, time(of), y) : time(of);
+    };
+    const begin = moment(event);
+    const move = (now: MouseEvent) => setDrag([Math.min(begin, moment(now)), Math.max(begin, moment(now))]);
     const up = (last: MouseEvent) => {
       removeEventListener("mousemove", move);
       removeEventListener("mouseup", up);
       setDrag(null);
-      const over = time(last);
-      if ((Math.abs(over - begin) / (to - from)) * room > 4)
-        props.onPart([Math.min(begin, over), Math.max(begin, over)]);
+      const over = moment(last);
+      const isDrag = Math.hypot(last.clientX - event.clientX, last.clientY - event.clientY) > 4;
+      if (isDrag && over !== begin) props.onPart([Math.min(begin, over), Math.max(begin, over)]);
       else hit(event);
     };
     addEventListener("mousemove", move);

@@ -3,6 +3,7 @@
 import type { RowOf } from "../api/rows";
 import type { Intervals } from "../api/types.gen";
 import type { Drawn } from "../parts/charts";
+import type { Heat } from "./heat";
 import { type Shows, threadName } from "./lanes";
 import type { Lines } from "./series";
 import type { Span } from "./span";
@@ -44,6 +45,18 @@ export interface MarksTrack extends Common {
   marks: readonly Mark[];
 }
 
+export interface HeatTrack extends Common {
+  kind: "heat";
+  /** null: not asked for, or awaited. */
+  heat: Heat | null;
+  /** The part of the recording that it is about. */
+  span: Span;
+  /** Stretches, in ns, of which nothing was recorded. */
+  gaps: readonly Span[];
+  /** Its rows are fiftieths of a second. */
+  isOffset: boolean;
+}
+
 /** A moment, in ns, and what is told of it. */
 export interface Mark {
   at: number;
@@ -53,12 +66,14 @@ export interface Mark {
   text: string;
 }
 
-export type Track = GroupTrack | ChartTrack | LaneTrack | MarksTrack;
+export type Track = GroupTrack | ChartTrack | LaneTrack | MarksTrack | HeatTrack;
 /** A track in its place. */
 export type Placed<T extends Track = Track> = T & { top: number };
 
 export const HEIGHTS: Record<Shows, number> = { states: 17, runs: 22, calls: 9, causes: 9 };
 export const CHART = 62;
+/** Two pixels for each fiftieth of a second. */
+export const HEAT = 106;
 /** Targets of a finger are no smaller (WCAG 2.2, 2.5.8). */
 const LEAST = 24;
 
@@ -89,6 +104,7 @@ export function threadsOf(rows: readonly RowOf<"thread_time">[]): Thread[] {
 export interface Given {
   charts: readonly Omit<ChartTrack, keyof Common | "kind">[];
   marks: readonly { id: string; title: string; marks: readonly Mark[] }[];
+  heats: readonly Omit<HeatTrack, "height" | "depth" | "kind">[];
   cpus: readonly number[];
   threads: readonly Thread[];
   /** The host's charts can be folded. */
@@ -143,6 +159,12 @@ function sectionsOf(given: Given): Section[] {
   const sections: Section[] = [
     { id: "host", title: given.isGrouped ? "Host" : null, tracks: [...marks, ...charts.filter(isFirst)], isOpen: true },
     { id: "more", title: "More of the host", tracks: charts.filter((chart) => !isFirst(chart)), isOpen: false },
+    {
+      id: "heat",
+      title: "Heat maps",
+      tracks: given.heats.map((one): HeatTrack => ({ ...one, kind: "heat", height: HEAT, depth: 0 })),
+      isOpen: false,
+    },
     {
       id: "cpus",
       title: "CPUs",
@@ -220,6 +242,18 @@ export function partAt({ shows }: LaneTrack, y: number): { shows: Shows; top: nu
     top += HEIGHTS[one];
   }
   return { shows: shows.at(-1)!, top: top - HEIGHTS[shows.at(-1)!] };
+}
+
+/** The row of a heat map at a height below its track's top; from below. */
+export function heatRow({ heat }: HeatTrack, y: number): number {
+  const rows = heat?.rows.length ?? 0;
+  return Math.min(Math.max(Math.floor(((HEAT - 3 - y) / (HEAT - 6)) * rows), 0), Math.max(rows - 1, 0));
+}
+
+/** The moment that is meant: where a column is a second, the row says when in it. */
+export function momentOf(track: Track, at: number, y: number): number {
+  if (track.kind !== "heat" || !track.isOffset || !track.heat) return at;
+  return Math.floor(at / 1e9) * 1e9 + track.heat.rows[heatRow(track, y)]!;
 }
 
 /** The track as it stands where it is not pinned. */
