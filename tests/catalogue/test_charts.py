@@ -62,7 +62,7 @@ def test_each_place_has_one_chart_and_at_most_one_instead() -> None:
     places = Counter((chart.page, chart.place, chart.is_instead) for _, chart in ALL)
     assert [place for place, number in places.items() if number > 1] == []
     assert [place for place in places if place[2] and (*place[:2], False) not in places] == []
-    assert {page for page, *_ in places} == {"timeline", "histograms"}
+    assert {page for page, *_ in places} == {"timeline", "lines", "histograms"}
 
 
 def test_conditions_are_sql_of_the_view() -> None:

@@ -40,7 +40,7 @@ def test_nothing_moves_while_a_page_comes(path: str, page: Page, site: Site) -> 
 
 
 def test_the_time_line_of_a_part_waits_for_no_finding(page: Page, site: Site) -> None:
-    """Charts of a part are kept, findings of it are not: whoever drags over the time line goes on with it at once."""
+    """Charts of a part are kept, findings of it are not: anyone who drags over the time line goes on with it at once."""
     page.open("about:blank")
     with page.hold("*/findings*"):
         page.open(site.at(f"c/{site.ids['tcp']}/overview?window=2s..3s"))

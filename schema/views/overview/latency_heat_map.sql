@@ -6,8 +6,7 @@
 -- caveat: latency heat maps are by Brendan Gregg (Visualizing System Latency, 2010)
 -- diff no: a picture; run_queue_latency, syscall_latency and block_latency are compared
 -- column kind: run queue, system call, or block device
--- column ts_ns [ns]: when the interval began
--- column interval_ns [ns]: how long it was
+-- keys: ts_ns, interval_ns
 -- column length_min_ns [ns]: the range of lengths begins at this value
 -- column length_max_ns [ns]: the range ends before this value
 -- column end_count [count]: how many of this length ended

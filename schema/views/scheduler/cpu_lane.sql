@@ -5,7 +5,7 @@
 -- caveat: a run longer than a bucket is exact; of those within a bucket the thread that ran most is told
 -- caveat: a run that crosses the stretch's edges is cut there; where a CPU has no row, it ran no thread, or it is not known
 -- diff no: a picture of runs; cpu_summary adds them up
--- column cpu: the CPU
+-- keys: cpu
 -- column ts_ns [ns]: when the first of these runs began
 -- column duration_ns [ns]: time from there to the end of the last run
 -- keys: utid, tid, pid, comm

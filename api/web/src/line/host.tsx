@@ -21,7 +21,7 @@ const INTERVAL: AnyParameter = "interval_ns";
 
 export interface Host {
   charts: Given["charts"];
-  /** Of the places that have no rows. */
+  /** Charts of the places that have no rows. */
   missing: Drawn<Intervals>[];
   log: ReturnType<typeof useView<"kernel_log">>;
   marks: Mark[];

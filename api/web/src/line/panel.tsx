@@ -86,7 +86,7 @@ export function Panel({ state, track, process, piece, told, onThread, threads, .
           </button>
         )}
       </div>
-      <nav class="tabs line-tabs" aria-label="Of what is chosen">
+      <nav class="tabs line-tabs" aria-label="Ways to see what is chosen">
         {hasPiece && (
           <button type="button" class="plain" aria-pressed={!open} onClick={() => state.setPanel("")}>
             This piece

@@ -45,14 +45,14 @@ function question(utid: number, at: number): string {
   ].join(" ");
 }
 
-interface Told {
+interface Answered {
   interval: Interval | null;
   error: ApiError | undefined;
   again: () => void;
 }
 
 /** The interval of a thread at a moment; undefined while it is awaited. */
-export function useInterval(captureId: string, utid: number | null, at: number | null): Told | undefined {
+export function useInterval(captureId: string, utid: number | null, at: number | null): Answered | undefined {
   const sql = utid === null || at === null ? null : question(utid, at);
   const [told, setTold] = useState<{ of: string; interval: Interval | null; error?: ApiError } | null>(null);
   const [turn, setTurn] = useState(0);
@@ -76,11 +76,11 @@ interface StretchProps {
   utid: number;
   shows: Shows;
   piece: Piece;
-  told: Told | undefined;
+  told: Answered | undefined;
   onThread: (utid: number) => void;
 }
 
-/** Of a thread's piece: its states, what it waited for, the interval at the moment that was chosen. */
+/** A piece of a thread: its states, what it waited for, the interval at the moment that was chosen. */
 export function Stretch({ captureId, utid, shows, piece, told, onThread }: StretchProps) {
   const row = shows === "states" ? (piece as PieceOf["states"]) : null;
   const several: StateRow | null = row && row.interval_count > 1 ? row : null;
