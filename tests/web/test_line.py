@@ -11,7 +11,7 @@ import httpx
 
 from perfcase.case.scope import parse_part
 from perfcase.text import duration
-from tests.api.conftest import wait_ready
+from tests.api.conftest import SAMPLES, upload, wait_ready
 from tests.web.chromium import Page
 from tests.web.conftest import Site, rows
 from tests.web.line import CALLS, CAUSES, NAMES, SAID, STATES, at, axis, opened, param, settled, titles, top
@@ -91,12 +91,13 @@ def test_tracks_are_found_folded_and_pinned(page: Page, site: Site, client: http
     capture = site.ids["x86_64"]
     opened(page, site.at(f"c/{capture}/timeline"))
     seen = titles(page)
-    assert [seen[0], *seen[1:6]] == ["▾ Host 5", "CPU", "Run queue", "Disks", "Memory", "Network"]
+    host = seen.index("▾ Host 5")
+    assert seen[host + 1 : host + 6] == ["CPU", "Run queue", "Disks", "Memory", "Network"]
     assert "▸ More of the host 3" in seen
     assert {"▾ CPUs 2", "CPU 0", "CPU 1"} <= set(seen)
     look("line")
     page.click(".line-group .line-title", "Host")
-    page.until("document.querySelector('.line-title').innerText.startsWith('▸')")
+    page.until("document.querySelector('[data-track=host]').innerText.startsWith('▸')")
     assert "Memory" not in titles(page)
     page.click(".line-group .line-title", "More of the host")
     page.has("Pressure", ".line-labels")
@@ -313,10 +314,10 @@ def test_it_is_moved_by_keys_wheel_and_buttons(page: Page, site: Site) -> None:
 
 def test_all_of_it_by_keys(page: Page, site: Site, client: httpx.Client) -> None:
     capture = site.ids["tcp"]
-    opened(page, site.at(f"c/{capture}/timeline?turn=host&turn=cpus"))
+    opened(page, site.at(f"c/{capture}/timeline?turn=findings&turn=host&turn=cpus"))
     thread = client_of(client, capture)
     page.see("document.querySelector('.line').focus()")
-    for _ in range(3):
+    for _ in range(5):
         page.press("ArrowDown")
     page.until(f"{SAID}.startsWith('{thread['comm']} {thread['tid']}')")
     page.press("ArrowDown")
@@ -392,3 +393,32 @@ def test_heat_maps_count_what_the_views_count(page: Page, site: Site, client: ht
     page.drag(begin, end)
     page.until("location.hash.includes('window=')")
     assert param(page, "window") == "9.2s..10.6s"
+
+
+def test_findings_are_marked_and_lead_there(page: Page, site: Site, client: httpx.Client, look: Callable) -> None:
+    capture = upload(client, SAMPLES / "d-slow-disk" / "reader.perfcase")
+    length = length_of(client, capture)
+    findings = client.get(f"/v1/captures/{capture}/findings").json()
+    opened(page, site.at(f"c/{capture}/overview"))
+    leads = page.see("[...document.querySelectorAll('.headline-when')].map((one) => one.getAttribute('href'))")
+    assert len(leads) == len({one["finding"] for one in findings})
+    page.click(".headline-when")
+    page.until("location.hash.includes('/timeline?')")
+    settled(page)
+    first = findings[0]
+    assert titles(page)[:2] == [f"▾ Findings {len(leads)}", first["title"]]
+    page.has(first["message"], ".line-panel")
+    look("line-finding")
+    # Each moment of its rows has a mark that tells the row; without moments the mark is of the whole recording.
+    checked = set()
+    for finding in {one["finding"]: one for one in findings}.values():
+        evidence = sql(client, capture, finding["evidence"])
+        timed = [row for row in evidence if row.get("ts_ns") is not None]
+        y = top(page, f"finding:{finding['finding']}")
+        moment = timed[0]["ts_ns"] if timed else length / 3
+        page.mouse("mouseMoved", at(page, moment, length) + 1, y + 12)
+        page.has(
+            f"{moment / 1e9:.6f} s" if timed else f"figures of the whole recording: {finding['subject']}", ".line-tip"
+        )
+        checked.add(bool(timed))
+    assert checked == {True, False}

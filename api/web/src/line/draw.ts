@@ -257,9 +257,10 @@ function moments(
   x: Place,
   paint: Paint,
 ): void {
-  for (const { at, until, colour } of marks) {
+  for (const { at, until, isWhole, colour } of marks) {
     context.fillStyle = paint.get(colour) ?? paint.get("--note")!;
     if (until === undefined) context.fillRect(x(at) - 1, top + 2, 2, height - 4);
+    else if (isWhole) context.fillRect(x(at), top + height / 2 - 1, x(until) - x(at), 2);
     else context.fillRect(x(at), top + 4, Math.max(x(until) - x(at), 2), height - 8);
   }
 }

@@ -55,7 +55,7 @@ export function Labels({
                 {track.isOpen ? "▾" : "▸"} {title}{" "}
                 <span class="quiet">{track.pid === null ? track.count : plural(track.count, "thread")}</span>
               </button>
-            ) : track.kind === "lane" ? (
+            ) : track.kind === "lane" || id.includes("finding:") ? (
               <button
                 type="button"
                 class="plain line-title"

@@ -16,6 +16,7 @@ import { useLineState } from "./address";
 import { type Question, useAnswers } from "./answers";
 import { KINDS } from "./causes";
 import { type Data, inSight, type Loaded } from "./draw";
+import { useFindingMarks } from "./findings";
 import { useHeats } from "./heats";
 import { KernelLog, Missing, useHost } from "./host";
 import { LANES, type Lanes, pieceAt, type PieceOf, type Shows } from "./lanes";
@@ -52,7 +53,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
   const state = useLineState(props);
   const { length, span, asked, part, pick } = state;
   // The line shows the whole recording: the part is what is chosen in it.
-  const scope = { ...filters, window: null };
+  const scope = useMemo(() => ({ ...filters, window: null }), [JSON.stringify({ ...filters, window: null })]);
   const host = useHost(captureId, schema, ["timeline", "lines"], length, asked, scope);
   const known = useThreads(captureId, filterParams(scope));
   const { threads } = known;
@@ -77,12 +78,14 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
   const isHot =
     state.turned.includes("heat") || state.pinned.some((id) => id.startsWith("heat:")) || Boolean(state.find);
   const heats = useHeats(captureId, hasTable, gapsIn, isHot, length, asked, filterParams(scope));
+  const findings = useFindingMarks(captureId, scope, !state.turned.includes("findings"), length);
   const tracks = useMemo(
     () =>
       tracksOf({
         charts: host.charts,
         isGrouped: true,
         marks: [{ id: "log", title: "Kernel log", marks: host.marks }],
+        findings: findings.tracks,
         heats: heats.all,
         cpus: known.cpus,
         threads,
@@ -95,6 +98,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
     [
       host.charts,
       host.marks,
+      findings.tracks,
       heats.all,
       known.cpus,
       threads,
@@ -226,6 +230,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
         state={state}
         track={track}
         process={pick?.id.startsWith("p:") ? pick.id.slice(2) : null}
+        finding={findings.fired.find(({ name }) => pick?.id === `finding:${name}`) ?? null}
         piece={piece}
         told={told}
         threads={threads}

@@ -43,6 +43,7 @@ function HostLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
         charts: host.charts,
         isGrouped: false,
         marks: [{ id: "log", title: "Kernel log", marks: host.marks }],
+        findings: [],
         heats: [],
         cpus: [],
         threads: [],

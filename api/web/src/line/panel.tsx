@@ -9,6 +9,7 @@ import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { duration } from "../parts/units";
 import type { LineState } from "./address";
+import type { Fired } from "./findings";
 import { type PieceOf, saidOf, type Shows } from "./lanes";
 import type { Span } from "./span";
 import { Stretch, type useInterval } from "./stretch";
@@ -25,16 +26,17 @@ interface PanelProps extends CaptureProps {
   track: LaneTrack | undefined;
   /** The process that is picked: its pid. */
   process: string | null;
+  finding: Fired | null;
   piece: PieceOf[Shows] | null;
   told: ReturnType<typeof useInterval>;
   threads: readonly Thread[];
   onThread: (utid: number) => void;
 }
 
-export function Panel({ state, track, process, piece, told, onThread, threads, ...props }: PanelProps) {
+export function Panel({ state, track, process, finding, piece, told, onThread, threads, ...props }: PanelProps) {
   const { captureId, filters } = props;
   const { part, pick } = state;
-  if (!track && !process && !part) {
+  if (!track && !process && !finding && !part) {
     return (
       <p class="quiet line-how">
         Drag to choose a part: it is the filter of all pages. A click tells of a piece or a track. W and S zoom, A and D
@@ -42,6 +44,7 @@ export function Panel({ state, track, process, piece, told, onThread, threads, .
       </p>
     );
   }
+  if (finding) return <Finding {...finding} captureId={captureId} onClose={() => state.setPick(null)} />;
   const shows = pick?.shows ?? null;
   const span: Span | null = piece ? [piece.ts_ns, piece.ts_ns + piece.duration_ns] : part;
   const window = span && windowText([span[0] / 1e9, span[1] / 1e9]);
@@ -117,6 +120,28 @@ export function Panel({ state, track, process, piece, told, onThread, threads, .
       )}
       {!open && track && piece && shows === "calls" && <Calls captureId={captureId} filters={only} />}
       {open && <Lazy key={`${open.id}`} load={open.load} props={{ ...props, filters: only }} />}
+    </section>
+  );
+}
+
+function Finding({ name, title, rows, captureId, onClose }: Fired & { captureId: string; onClose: () => void }) {
+  return (
+    <section class="line-panel" aria-label="What is chosen">
+      <div class="row">
+        <h2>{title}</h2>
+        <span class="spring" />
+        <a href={href(["c", captureId, "overview"], { finding: name })}>What it means, and what to do next</a>
+        <button type="button" onClick={onClose}>
+          Close
+        </button>
+      </div>
+      <ul>
+        {rows.map(({ subject, message }) => (
+          <li key={subject}>
+            <strong>{safe(subject ?? "")}</strong>: {safe(message ?? "")}
+          </li>
+        ))}
+      </ul>
     </section>
   );
 }

@@ -109,6 +109,18 @@ export function Picture(props: PictureProps) {
     measure();
     return () => observer.disconnect();
   }, []);
+  // What a link picks is brought into sight.
+  const pickedId = tracks.some(({ id }) => id === pick?.id) ? pick!.id : null;
+  useLayoutEffect(() => {
+    const track = tracks.find(({ id }) => id === pickedId);
+    const element = scroller.current!;
+    if (
+      !track ||
+      (track.top >= element.scrollTop && track.top + track.height < element.scrollTop + element.clientHeight)
+    )
+      return;
+    element.scrollTop = Math.max(track.top - element.clientHeight / 3, 0);
+  }, [pickedId]);
   useLayoutEffect(() => props.onSeen?.(scroll, height), [scroll, height]);
   useLayoutEffect(() => {
     const context = width ? sized(base.current!, width, height) : null;
@@ -185,7 +197,10 @@ export function Picture(props: PictureProps) {
       const piece = pieceUnder(track, found.y, time(event));
       setAt({ track: index, part: Math.max(piece ? track.shows.indexOf(piece.shows) : 0, 0) });
       props.onPick({ id: track.id, shows: piece?.shows ?? null, at: piece ? time(event) : null });
-    } else setAt({ track: index, part: 0 });
+    } else {
+      setAt({ track: index, part: 0 });
+      if (track.id.startsWith("finding:")) props.onPick({ id: track.id, shows: null, at: null });
+    }
   };
   const down = (event: MouseEvent) => {
     if (event.button !== 0 || (event.target as HTMLElement).closest("button")) return;

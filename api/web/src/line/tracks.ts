@@ -62,6 +62,8 @@ export interface Mark {
   at: number;
   /** Where it lasts. */
   until?: number;
+  /** It is of the whole recording: no moment is known. */
+  isWhole?: boolean;
   colour: string;
   text: string;
 }
@@ -71,7 +73,7 @@ export type Track = GroupTrack | ChartTrack | LaneTrack | MarksTrack | HeatTrack
 export type Placed<T extends Track = Track> = T & { top: number };
 
 export const HEIGHTS: Record<Shows, number> = { states: 17, runs: 22, calls: 9, causes: 9 };
-export const CHART = 62;
+export const CHART = 70;
 /** Two pixels for each fiftieth of a second. */
 export const HEAT = 106;
 /** Targets of a finger are no smaller (WCAG 2.2, 2.5.8). */
@@ -104,6 +106,8 @@ export function threadsOf(rows: readonly RowOf<"thread_time">[]): Thread[] {
 export interface Given {
   charts: readonly Omit<ChartTrack, keyof Common | "kind">[];
   marks: readonly { id: string; title: string; marks: readonly Mark[] }[];
+  /** What each finding is about, over time. */
+  findings: readonly { id: string; title: string; marks: readonly Mark[] }[];
   heats: readonly Omit<HeatTrack, "height" | "depth" | "kind">[];
   cpus: readonly number[];
   threads: readonly Thread[];
@@ -152,12 +156,19 @@ function sectionsOf(given: Given): Section[] {
     const { title } = chart.drawn.chart;
     return { ...chart, kind: "chart", id: chartId(chart.drawn), title, height: CHART, depth: 0 };
   });
-  const marks = given.marks
-    .filter((one) => one.marks.length)
-    .map((one): MarksTrack => ({ ...one, kind: "marks", height: LEAST, depth: 0 }));
+  const marked = (all: Given["marks"]) =>
+    all
+      .filter((one) => one.marks.length)
+      .map((one): MarksTrack => ({ ...one, kind: "marks", height: LEAST, depth: 0 }));
   const isFirst = ({ drawn }: ChartTrack) => drawn.chart.page === "timeline";
   const sections: Section[] = [
-    { id: "host", title: given.isGrouped ? "Host" : null, tracks: [...marks, ...charts.filter(isFirst)], isOpen: true },
+    { id: "findings", title: "Findings", tracks: marked(given.findings), isOpen: true },
+    {
+      id: "host",
+      title: given.isGrouped ? "Host" : null,
+      tracks: [...marked(given.marks), ...charts.filter(isFirst)],
+      isOpen: true,
+    },
     { id: "more", title: "More of the host", tracks: charts.filter((chart) => !isFirst(chart)), isOpen: false },
     {
       id: "heat",

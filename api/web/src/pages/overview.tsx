@@ -28,7 +28,7 @@ export default function Overview(props: CaptureProps) {
   return (
     <div class={isPart(filters) ? "overview" : "overview is-kept"}>
       <div class="overview-main">
-        <Headlines answer={findings} />
+        <Headlines captureId={captureId} filters={filters} answer={findings} />
         {OVERVIEW_PICTURES.map(({ id, load }) => (
           <Lazy key={id} load={load} props={props} />
         ))}

@@ -28,7 +28,7 @@ function goTo(finding: string): void {
 }
 
 /** What is wrong in a sentence with figures each, for the top of a page: each leads to the rest of it. */
-export function Headlines({ answer: { data, loading } }: { answer: Answer<Finding[]> }) {
+export function Headlines({ captureId, filters, answer: { data, loading } }: FindingsProps) {
   if (!data) return loading ? <Waiting what="Judging" /> : null;
   const rules = Map.groupBy(data, ({ finding }) => finding);
   if (!rules.size)
@@ -52,6 +52,13 @@ export function Headlines({ answer: { data, loading } }: { answer: Answer<Findin
                 {others.length > 0 && <span class="quiet">and {count(others.length)} more</span>}
               </span>
             </button>
+            <a
+              class="headline-when"
+              href={href(["c", captureId, "timeline"], { ...filterParams(filters), pick: `finding:${finding}` })}
+              aria-label={`${first!.title}, on the time line`}
+            >
+              when
+            </a>
           </li>
         ))}
       </ul>
