@@ -26,11 +26,22 @@ export interface FlameCanvasProps {
 }
 
 /** What is said of a frame. */
-export function told(tree: FlameTree, node: number, unit: string, selfIn: string): string {
-  let text = `${tree.label(node)}: ${amount(tree.weight[node]!, unit)}, ${ratio(tree.share(node))} of all`;
+export function told(tree: FlameTree, node: number, unit: string, selfIn: string, zoom: number): string {
+  let text = `${tree.label(node)}: ${amount(tree.weight[node]!, unit)}, ${shares(tree, node, zoom).join(", ")}`;
   if (tree.self[node]) text += `; in ${selfIn} ${amount(tree.self[node]!, unit)}`;
+  const where = tree.where(node);
+  if (where) text += `; from ${where}`;
   if (tree.base) text += `; before ${amount(tree.base[node]!, unit)}, ${ratio(tree.baseShare(node))}`;
   return text;
+}
+
+/** The share that a frame has of all, and of the frame that fills the width. */
+function shares(tree: FlameTree, node: number, zoom: number): string[] {
+  const found = [`${ratio(tree.share(node))} of all`];
+  if (zoom > 0 && node !== zoom && tree.weight[zoom] && tree.isWithin(node, zoom)) {
+    found.push(`${ratio(tree.weight[node]! / tree.weight[zoom]!)} of ${tree.label(zoom)}`);
+  }
+  return found;
 }
 
 export function FlameCanvas(props: FlameCanvasProps) {
@@ -144,9 +155,9 @@ export function FlameCanvas(props: FlameCanvasProps) {
         <canvas ref={canvas} class="flame-canvas" style={{ width: "100%", height: `${height}px` }} aria-hidden="true" />
         <div style={{ height: `${whole - height}px` }} />
       </div>
-      {spot && <Tip tree={tree} unit={unit} selfIn={selfIn} node={spot.node} x={spot.x} y={spot.y} width={width} />}
+      {spot && <Tip {...{ tree, unit, selfIn, zoom, width }} {...spot} />}
       <p class="flame-told" aria-live="polite">
-        {tree.size ? told(tree, focused, unit, selfIn) : ""}
+        {tree.size ? told(tree, focused, unit, selfIn, zoom) : ""}
       </p>
     </div>
   );
@@ -156,6 +167,7 @@ function Tip({
   tree,
   unit,
   selfIn,
+  zoom,
   node,
   x,
   y,
@@ -164,6 +176,7 @@ function Tip({
   tree: FlameTree;
   unit: string;
   selfIn: string;
+  zoom: number;
   node: number;
   x: number;
   y: number;
@@ -174,9 +187,10 @@ function Tip({
     <div class="flame-tip" style={{ ...style, top: `${y + 16}px` }} aria-hidden="true">
       <b>{tree.label(node)}</b>
       <span>
-        {amount(tree.weight[node]!, unit)} · {ratio(tree.share(node))}
+        {amount(tree.weight[node]!, unit)} · {shares(tree, node, zoom).join(" · ")}
         {tree.self[node] ? ` · in ${selfIn} ${amount(tree.self[node]!, unit)}` : ""}
       </span>
+      {tree.where(node) && <span>{tree.where(node)}</span>}
       {tree.base && (
         <span>
           before {amount(tree.base[node]!, unit)} · {ratio(tree.baseShare(node))}

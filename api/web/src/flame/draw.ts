@@ -14,6 +14,7 @@ const KINDS: Record<string, [number, number, string]> = {
   inlined: [178, 48, "inlined"],
   jit: [112, 42, "compiled at run time (JIT)"],
   unnamed: [220, 4, "without a name"],
+  object: [285, 46, "a whole object"],
   label: [215, 38, "thread, state"],
 };
 

@@ -11,6 +11,7 @@ import { safe } from "../parts/safe";
 import { count, ratio } from "../parts/units";
 import { amount } from "./draw";
 import { FlameGraph, type FlameState } from "./graph";
+import { addressed, asked, Chips, type Shaping, shapingOf } from "./shaping";
 import type { FlameDoc } from "./tree";
 
 /** The state of a flame graph in the address, and how it is changed there. */
@@ -146,9 +147,10 @@ type Counted = keyof typeof COUNTED;
 /** What a route counts. A comparison has neither the idle loop nor the recorder, unless a condition says more. */
 function counted(what: Counted, params: URLSearchParams): Params {
   const workload = params.has("all") ? { where: "true" } : { workload: true };
+  const more = { ...workload, ...asked(params) };
   return what === "samples"
-    ? { event: params.get("event"), ...workload }
-    : { off_cpu: true, wakers: what === "wakers", ...workload };
+    ? { event: params.get("event"), ...more }
+    : { off_cpu: true, wakers: what === "wakers", ...more };
 }
 
 /** Whether all is shown, or only the work: one switch for every flame graph, with what it leaves out. */
@@ -157,25 +159,29 @@ function Aside({ doc }: { doc: FlameDoc | undefined }) {
   const isAll = params.has("all");
   const aside = doc?.left_out ?? [];
   const whole = aside.reduce((sum, { weight }) => sum + weight, doc?.weight[0] ?? 0);
+  const onShaping = (change: Partial<Shaping>) => set(addressed(change));
   return (
-    <label class="flame-aside">
-      <input
-        type="checkbox"
-        checked={!isAll}
-        onChange={(event) => set({ all: event.currentTarget.checked ? null : "1", at: null })}
-      />
-      <span>
-        Without idle, kernel threads and the recorder
-        {doc && !isAll && aside.length > 0 && (
-          <span class="quiet">
-            {": "}
-            {aside
-              .map(({ what, weight }) => `${what} ${amount(weight, doc.unit)} (${ratio(whole ? weight / whole : 0)})`)
-              .join(", ")}
-          </span>
-        )}
-      </span>
-    </label>
+    <>
+      <label class="flame-aside">
+        <input
+          type="checkbox"
+          checked={!isAll}
+          onChange={(event) => set({ all: event.currentTarget.checked ? null : "1", at: null })}
+        />
+        <span>
+          Without idle, kernel threads and the recorder
+          {doc && !isAll && aside.length > 0 && (
+            <span class="quiet">
+              {": "}
+              {aside
+                .map(({ what, weight }) => `${what} ${amount(weight, doc.unit)} (${ratio(whole ? weight / whole : 0)})`)
+                .join(", ")}
+            </span>
+          )}
+        </span>
+      </label>
+      <Chips shaping={shapingOf(params)} onShaping={onShaping} doc={doc} />
+    </>
   );
 }
 
@@ -266,11 +272,18 @@ function Shown({
   state: FlameState;
   change: (to: Partial<FlameState>) => void;
 }) {
+  const { params, set } = useRoute();
   if (error) return <Problem error={error} again={again} />;
   if (!data) return <Waiting />;
   return (
     <Fresh isOld={loading}>
-      <FlameGraph doc={data} state={state} onState={change} />
+      <FlameGraph
+        doc={data}
+        state={state}
+        onState={change}
+        shaping={shapingOf(params)}
+        onShaping={(to) => set(addressed(to))}
+      />
     </Fresh>
   );
 }
