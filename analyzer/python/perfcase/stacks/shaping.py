@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from perfcase.stacks.tree import Frame, Stack, shown
+from perfcase.stacks.tree import Frame, Stack, plain, shown
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Shaped:
         """Return what each condition leaves out, in their order; with a base ``base`` is the same of the other capture."""
         asked = [(how, name) for how in ("include", "exclude") for name in getattr(self._shaping, how)]
         return [
-            {"how": how, "name": name, "weight": self.left_out[how, name]}
-            | ({"base": base.left_out[how, name]} if base else {})
+            {"how": how, "name": name, "weight": plain(self.left_out[how, name])}
+            | ({"base": plain(base.left_out[how, name])} if base else {})
             for how, name in dict.fromkeys(asked)
         ]
 

@@ -1,7 +1,7 @@
 """The tree of callchains that both pictures of a flame graph are made from: the SVG (perfcase.stacks.flamegraph), and the plain
 lists for a program that draws it itself (``tree``).
 
-Frames of the same name below the same caller are one node. Nodes are numbers, parents before their callees; 0 is the root.
+Frames of the same name below the same caller are one node, the kernel's apart. Nodes are numbers, parents before their callees; 0 is the root.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ class Tree:
                 continue
             node = 0
             for frame in path:
-                name = frame if isinstance(frame, str) else frame[0]
+                # The kernel's function is another one than the library's of this name.
+                name = frame if isinstance(frame, str) else frame[0] if frame[1] != "kernel" else frame[0] + "\0"
                 below = callees[node]
                 found = below.get(name)
                 if found is None:
@@ -136,8 +137,8 @@ def tree(stacks: Iterable[Stack], base: Iterable[Stack] | None = None, nodes_max
         "pruned": {"nodes": len(parent) - len(kept), "ratio_below": cut_off},
     }
     for side, (whole, own) in zip(sides, (("weight", "self"), ("base", "base_self")), strict=False):
-        document[whole] = [_number(side.whole[node]) for node in kept]
-        document[own] = [_number(side.own[node]) for node in kept]
+        document[whole] = [plain(side.whole[node]) for node in kept]
+        document[own] = [plain(side.own[node]) for node in kept]
     document.update(_places(whole_tree, kept))
     document["names"] = [shown(name) for name in names]
     return document
@@ -167,6 +168,6 @@ def _places(tree: Tree, nodes: Sequence[int]) -> dict[str, list]:
     return {**named, **listed}
 
 
-def _number(value: float) -> float:
+def plain(value: float) -> float:
     """Drop a .0: most weights are whole numbers, and the list is long."""
     return int(value) if value == int(value) else value

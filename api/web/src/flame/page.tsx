@@ -158,7 +158,8 @@ function Aside({ doc }: { doc: FlameDoc | undefined }) {
   const { params, set } = useRoute();
   const isAll = params.has("all");
   const aside = doc?.left_out ?? [];
-  const whole = aside.reduce((sum, { weight }) => sum + weight, doc?.weight[0] ?? 0);
+  const parts = [...aside, ...(doc?.stacks_left_out ?? [])];
+  const whole = parts.reduce((sum, { weight }) => sum + weight, doc?.weight[0] ?? 0);
   const onShaping = (change: Partial<Shaping>) => set(addressed(change));
   return (
     <>
