@@ -134,7 +134,7 @@ def tree(*, of_both: bool = False) -> Shape:
             **({} if of_both else {"left_out": {"type": "array", "items": aside}}),
             "stacks_left_out": {"type": "array", "items": without},
             "is_inverted": {"type": "boolean"},
-            **dict.fromkeys(("names", "kinds", "objects", "sources"), names),
+            **dict.fromkeys(("whole_objects", "names", "kinds", "objects", "sources"), names),
             **dict.fromkeys(lists, _NUMBERS),
             "pruned": _record({"nodes": {"type": "integer"}, "ratio_below": {"type": "number"}}, "pruned"),
         },

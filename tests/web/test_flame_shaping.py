@@ -198,6 +198,7 @@ def test_a_comparison_is_shaped_on_both_sides(page: Page, site: Site, client: ht
     page.until(f"{CHIPS}[0] === {f'Without stacks with {name}: {now} left out, before {before}'!r}")
     # Both captures call the kernel the same.
     assert "[kernel]" in doc["names"]
+    assert page.see(CHIPS)[1] == f"As one frame: {OBJECT}"
     look("flame-shaped-difference")
 
 

@@ -48,6 +48,7 @@ def flamegraph(a: Side, b: Side, old: Profile, new: Profile, shaping: Shaping, *
     """Return b's flame graph, coloured by the difference from A: SVG, or the tree of both."""
     words = "".join(f", {part}" for part in shaping.words())
     title = f"{b.name}: {new.event}, the colour is the difference from {a.name}{words}"
+    asked = sorted(shaping.collapse)
     # Both captures call the kernel and what was compiled at run time the same.
     shaping = replace(shaping, collapse=frozenset(map(common_object, shaping.collapse)))
     ours, base = Shaped(pictured(new, old), shaping), Shaped(pictured(old, new), shaping)
@@ -56,6 +57,7 @@ def flamegraph(a: Side, b: Side, old: Profile, new: Profile, shaping: Shaping, *
         document = {
             "title": safe(title), "what": new.event, "unit": new.unit, "a_name": safe(a.name), "b_name": safe(b.name),
             "events": [] if new.is_off_cpu else _common(a, b), "stacks_left_out": ours.listed(base),
+            "whole_objects": [dso for dso in asked if any(side.is_whole(common_object(dso)) for side in (ours, base))],
             "is_inverted": shaping.is_inverted, **drawn,
         }  # fmt: skip
         return json.dumps(document, separators=(",", ":")) + "\n"

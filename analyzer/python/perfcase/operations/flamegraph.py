@@ -101,6 +101,6 @@ def run(request: Request, case: Opened) -> Text:
     drawn = tree(shaped)
     document = {
         "title": safe(title), "what": what, "unit": unit, "events": listed, "left_out": aside,
-        "stacks_left_out": shaped.listed(), "is_inverted": shaping.is_inverted, **drawn,
+        "stacks_left_out": shaped.listed(), "whole_objects": [dso for dso in request.collapse if shaped.is_whole(dso)], "is_inverted": shaping.is_inverted, **drawn,
     }  # fmt: skip
     return Text(json.dumps(document, separators=(",", ":")) + "\n")

@@ -63,6 +63,10 @@ class Shaped:
                 path = merged(path)
             yield path[::-1] if shaping.is_inverted else path, weight
 
+    def is_whole(self, dso: str) -> bool:
+        """Return whether an object is one frame somewhere."""
+        return dso in self._collapsed
+
     def listed(self, base: Shaped | None = None) -> list[dict[str, object]]:
         """Return what each condition leaves out, in their order; with a base ``base`` is the same of the other capture."""
         asked = [(how, name) for how in ("include", "exclude") for name in getattr(self._shaping, how)]

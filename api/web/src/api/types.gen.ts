@@ -167,6 +167,7 @@ export interface Tree {
   left_out: LeftOut[];
   stacks_left_out: StacksLeftOut[];
   is_inverted: boolean;
+  whole_objects: string[];
   names: string[];
   kinds: string[];
   objects: string[];
@@ -312,6 +313,7 @@ export interface TreeOfBoth {
   events: SampledEvent[];
   stacks_left_out: StacksLeftOutOfBoth[];
   is_inverted: boolean;
+  whole_objects: string[];
   names: string[];
   kinds: string[];
   objects: string[];

@@ -13,6 +13,8 @@ export interface FlameCanvasProps {
   unit: string;
   /** In what `self` was counted: "itself" is each frame. */
   selfIn?: string;
+  /** When a frame begins, where the width is time. */
+  when?: (node: number) => string;
   /** What the picture shows, for those who do not see it. */
   label: string;
   zoom: number;
@@ -155,9 +157,10 @@ export function FlameCanvas(props: FlameCanvasProps) {
         <canvas ref={canvas} class="flame-canvas" style={{ width: "100%", height: `${height}px` }} aria-hidden="true" />
         <div style={{ height: `${whole - height}px` }} />
       </div>
-      {spot && <Tip {...{ tree, unit, selfIn, zoom, width }} {...spot} />}
+      {spot && <Tip {...{ tree, unit, selfIn, zoom, width }} {...spot} when={props.when?.(spot.node)} />}
       <p class="flame-told" aria-live="polite">
         {tree.size ? told(tree, focused, unit, selfIn, zoom) : ""}
+        {tree.size && props.when ? `; begins at ${props.when(focused)}` : ""}
       </p>
     </div>
   );
@@ -172,6 +175,7 @@ function Tip({
   x,
   y,
   width,
+  when,
 }: {
   tree: FlameTree;
   unit: string;
@@ -181,6 +185,7 @@ function Tip({
   x: number;
   y: number;
   width: number;
+  when: string | undefined;
 }) {
   const style = x > width / 2 ? { right: `${width - x + 12}px` } : { left: `${x + 12}px` };
   return (
@@ -190,6 +195,7 @@ function Tip({
         {amount(tree.weight[node]!, unit)} · {shares(tree, node, zoom).join(" · ")}
         {tree.self[node] ? ` · in ${selfIn} ${amount(tree.self[node]!, unit)}` : ""}
       </span>
+      {when && <span>begins at {when}</span>}
       {tree.where(node) && <span>{tree.where(node)}</span>}
       {tree.base && (
         <span>

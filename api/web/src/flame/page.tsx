@@ -11,7 +11,8 @@ import { safe } from "../parts/safe";
 import { count, ratio } from "../parts/units";
 import { amount } from "./draw";
 import { FlameGraph, type FlameState } from "./graph";
-import { addressed, asked, Chips, type Shaping, shapingOf } from "./shaping";
+import OverTime from "./over-time";
+import { addressed, asked, Chips, isShaped, type Shaping, shapingOf } from "./shaping";
 import type { FlameDoc } from "./tree";
 
 /** The state of a flame graph in the address, and how it is changed there. */
@@ -75,14 +76,47 @@ function useFlame({ captureId, capture, filters }: CaptureProps, what: Params) {
 
 export function OnCpu(props: CaptureProps) {
   const [state, change, params] = useFlameState();
+  const { set } = useRoute();
   const { doc, error, loading, again, choice } = useFlame(props, counted("samples", params));
+  const isOverTime = params.get("as") === "time";
+  const head = (
+    <div class="row flame-head">
+      <h2>Flame graph</h2>
+      <span class="flame-modes" role="group" aria-label="What the width is">
+        {[false, true].map((isTime) => (
+          <button
+            key={String(isTime)}
+            type="button"
+            aria-pressed={isTime === isOverTime}
+            onClick={() => set({ as: isTime ? "time" : null, at: null, of: null })}
+          >
+            {isTime ? "Over time" : "By stack"}
+          </button>
+        ))}
+      </span>
+      <EventChoice doc={doc} isOld={loading} />
+      {!isOverTime && choice}
+    </div>
+  );
+  if (isOverTime && doc && !error) {
+    return (
+      <>
+        {head}
+        <OverTime
+          {...props}
+          event={doc.what}
+          unit={doc.unit}
+          isOld={loading}
+          isShaped={isShaped(shapingOf(params))}
+          state={state}
+          onState={change}
+        />
+      </>
+    );
+  }
   return (
     <>
-      <div class="row flame-head">
-        <h2>Flame graph</h2>
-        <EventChoice doc={doc} isOld={loading} />
-        {choice}
-      </div>
+      {head}
       <Aside doc={loading ? undefined : doc} />
       <Shown data={doc} error={error} loading={loading} again={again} state={state} change={change} />
     </>

@@ -35,6 +35,10 @@ export function shapingOf(params: URLSearchParams): Shaping {
   };
 }
 
+export function isShaped({ include, exclude, collapse, merge, invert }: Shaping): boolean {
+  return include.length + exclude.length + collapse.length > 0 || merge || invert;
+}
+
 /** The same as parameters of the routes of flame graphs. */
 export function asked(params: URLSearchParams): Params {
   const { merge, ...shaping } = shapingOf(params);
@@ -68,7 +72,7 @@ export function Chips({ shaping, onShaping, doc }: ShapingProps & { doc: FlameDo
     const before = one.base === undefined ? "" : `, before ${part(one.base, whole("base"))}`;
     return `: ${part(one.weight, whole("weight"))} left out${before}`;
   };
-  const isThere = (object: string) => !doc || doc.objects.some((one, at) => one === object && isWhole(doc, at));
+  const isThere = (object: string) => !doc || doc.whole_objects.includes(object);
   const chips = [
     ...shaping.include.map((name) => ["include", name, "Only stacks with ", figures("include", name)] as const),
     ...shaping.exclude.map((name) => ["exclude", name, "Without stacks with ", figures("exclude", name)] as const),
@@ -99,12 +103,6 @@ export function Chips({ shaping, onShaping, doc }: ShapingProps & { doc: FlameDo
       ))}
     </ul>
   );
-}
-
-/** Whether an object of a graph is one frame there. In a comparison both captures call the kernel the same. */
-function isWhole(doc: FlameDoc, object: number): boolean {
-  const kind = doc.kinds.indexOf("object");
-  return doc.object.some((one, node) => one === object && doc.kind[node] === kind);
 }
 
 /** Two switches for how all stacks are drawn. */

@@ -45,6 +45,8 @@ export class FlameTree {
     readonly places: Places,
     /** What ran is at the root, who called it on it. */
     readonly isInverted = false,
+    /** Where each node begins, of a tree whose siblings are in their own order and do not fill what is below them. */
+    starts: ArrayLike<number> | null = null,
   ) {
     const size = (this.size = parent.length);
     this.depth = new Uint16Array(size);
@@ -53,6 +55,7 @@ export class FlameTree {
     this.position = new Uint32Array(size);
     this.end = new Uint32Array(size);
     this.key = new Uint32Array(size);
+    if (starts) this.start.set(starts);
     const hashes = names.map(hash);
     const below: number[][] = Array.from({ length: size }, () => []);
     let levels = 0;
@@ -61,7 +64,7 @@ export class FlameTree {
       below[above]!.push(node);
       this.depth[node] = this.depth[above]! + 1;
       levels = Math.max(levels, this.depth[node]!);
-      this.key[node] = mix(this.key[above]!, hashes[name[node]!]!);
+      this.key[node] = mix(this.key[above]!, hashes[name[node]!]! ^ this.salt(node));
     }
     this.levels = size ? levels + 1 : 0;
     const rank = byName(names);
@@ -76,11 +79,14 @@ export class FlameTree {
       this.position[node] = number;
       this.order[number++] = node;
       waiting.push(~node);
-      const callees = below[node]!.sort((a, b) => rank[name[a]!]! - rank[name[b]!]!);
-      let x = this.start[node]!;
-      for (const callee of callees) {
-        this.start[callee] = x;
-        x += weight[callee]!;
+      const callees = below[node]!;
+      if (!starts) {
+        callees.sort((a, b) => rank[name[a]!]! - rank[name[b]!]!);
+        let x = this.start[node]!;
+        for (const callee of callees) {
+          this.start[callee] = x;
+          x += weight[callee]!;
+        }
       }
       for (let index = callees.length - 1; index >= 0; index--) waiting.push(callees[index]!);
     }
@@ -106,6 +112,11 @@ export class FlameTree {
     const number = places[node] ?? 1;
     if (!found || number === 1) return found;
     return `${found} (most of ${number || "several"} ${line ? "places" : "objects"})`;
+  }
+
+  /** What tells nodes of one path apart. */
+  protected salt(_node: number): number {
+    return 0;
   }
 
   label(node: number): string {
