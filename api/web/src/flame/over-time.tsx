@@ -236,7 +236,8 @@ function Chart({ capture, filters, onFilters, unit, thread, samples, chains, isS
           ? "Each sample stands for its period, which ends with it"
           : `A period of this event is no time: each sample stands for the ${duration(usualDistance(samples))} before it, the usual distance of two of this thread (${amount(samples[0]?.period ?? 0, unit)})`}
         {`; what is between is left blank: there the thread was not seen. Seen: ${duration(seen)} (${ratio(tree.weight[0] ? seen / tree.weight[0]! : 0)}). `}
-        Frames of neighbours with the same callers are one, where less than a tenth of a period is between them.
+        Frames of neighbours with the same callers are one, where less than a tenth of a period is between them. What is
+        narrower than a pixel is drawn as one.
         {isShaped && " The stacks are whole here: nothing is left out, merged or upside down."}
         {undrawn > 0 && ` ${plural(undrawn, "sample")} that no time is left for are not drawn.`}
       </p>

@@ -138,11 +138,11 @@ export function Actions({ shaping, onShaping, tree, node }: ShapingProps & { tre
   return (
     <>
       {!shaping.include.includes(name) && (
-        <button type="button" aria-label={`Only stacks with ${name}`} onClick={add("include", name)}>
+        <button type="button" title={`Only stacks with ${name}`} onClick={add("include", name)}>
           Only stacks with it
         </button>
       )}
-      <button type="button" aria-label={`Without stacks with ${name}`} onClick={add("exclude", name)}>
+      <button type="button" title={`Without stacks with ${name}`} onClick={add("exclude", name)}>
         Without them
       </button>
       {object && !isOne && (

@@ -46,7 +46,7 @@ export class FlameTree {
     /** What ran is at the root, who called it on it. */
     readonly isInverted = false,
     /** Where each node begins, of a tree whose siblings are in their own order and do not fill what is below them. */
-    starts: ArrayLike<number> | null = null,
+    readonly starts: ArrayLike<number> | null = null,
   ) {
     const size = (this.size = parent.length);
     this.depth = new Uint16Array(size);
