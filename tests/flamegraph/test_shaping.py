@@ -14,6 +14,7 @@ import pytest
 
 from perfcase.case.opening import open_capture
 from perfcase.operations import diff_flamegraph, flamegraph
+from perfcase.operations.result import Text
 from perfcase.stacks import tree as stack_tree
 from perfcase.stacks.shaping import Shaped, Shaping, merged
 from perfcase.stacks.tree import Frame, tree
@@ -116,18 +117,29 @@ def draw(
     # Else all stacks could not be worked out from a graph: what is too small to be seen is missing.
     monkeypatch_module.setattr(stack_tree, "RATIO_MIN", 0)
 
-    def told(text: str) -> dict:
-        doc = json.loads(text)
+    known: dict[str, dict] = {}
+
+    def told(answer: Callable[..., Text], more: dict) -> dict:
+        doc = known.get(repr(more))
+        if doc is None:
+            doc = known[repr(more)] = json.loads(answer(**more).text)
         assert doc["pruned"]["nodes"] == 0
         return doc
 
     if request.param == "compared":
         with open_capture(cases["tcp"]) as a, open_capture(cases["pipe"]) as b:
-            yield lambda **more: told(diff_flamegraph.run(diff_flamegraph.Request(fmt="json", **more), a, b).text)
+
+            def compare(**more: object) -> Text:
+                return diff_flamegraph.run(diff_flamegraph.Request(fmt="json", **more), a, b)
+
+            yield lambda **more: told(compare, more)
     else:
         with open_capture(cases["x86_64"]) as case:
-            what = COUNTED[request.param]
-            yield lambda **more: told(flamegraph.run(flamegraph.Request(fmt="json", **what, **more), case).text)
+
+            def count(**more: object) -> Text:
+                return flamegraph.run(flamegraph.Request(fmt="json", **COUNTED[request.param], **more), case)
+
+            yield lambda **more: told(count, more)
 
 
 def most(found: Sequence[tuple[Steps, float, float]], number: int) -> list[str]:

@@ -134,7 +134,7 @@ def test_every_frame_of_each_thread(tmp_path: Path) -> None:
             made = chart(samples, window)
             assert sorted(made["nodes"]) == expected(samples, window)
             several += sum(weight > 15_000_000 for _, _, weight, *_ in made["nodes"])
-            # Never more than the samples stand for, but for a tenth of each.
+            # Never more than the samples stand for and a tenth of each.
             seen = sum(weight for depth, _, weight, *_ in made["nodes"] if depth == 1)
             assert 0 < seen <= 1.1 * sum(period for _, period, _ in samples)
     assert several > 100

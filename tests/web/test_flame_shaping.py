@@ -140,7 +140,7 @@ def test_upside_down_and_merged(place: str, page: Page, site: Site, client: http
     page.press("ArrowDown")
     said = f"{name}: {duration(doc['weight'][heaviest])}, {ratio(doc['weight'][heaviest] / doc['weight'][0])} of all"
     page.until(f"{TOLD}.startsWith({said!r})")
-    # The functions are those of before: which way up the stacks stand changes nothing that was counted. Of the waits there are more paths
+    # The functions are those of before: which way up the stacks stand changes nothing that was counted. Waits have more paths
     # than a graph has, other ones each time.
     assert (
         place == "offcpu"

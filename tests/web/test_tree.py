@@ -151,3 +151,25 @@ def test_callees_say_where_they_are(tmp_path: Path) -> None:
             assert known[place] == max(known.values())
             lines += ", " in place
     assert lines > 10
+
+
+MERGED = """
+import { FlameTree, callees } from "FILE";
+const made = (object, source, places) => callees(FlameTree.of({
+  names: ["all", "t", "u", "p", "f"], kinds: ["user"], objects: ["x", "y"], sources: ["l:1", "l:2"], is_inverted: false,
+  parent: [-1, 0, 1, 2, 0, 4, 5], name: [0, 1, 3, 4, 2, 3, 4], kind: [0, 0, 0, 0, 0, 0, 0], weight: [9, 5, 5, 5, 4, 4, 4],
+  self: [0, 0, 0, 5, 0, 0, 4], object, source, places,
+}), 3).where(1);
+const [at, one] = [(a, b) => [-1, -1, 0, a, -1, 0, b], [0, 1, 1, 1, 1, 1, 1]];
+process.stdout.write(JSON.stringify([
+  made(at(0, 0), at(0, 0), []), made(at(0, 0), at(0, 1), one), made(at(0, 1), at(0, 0), one), made(at(0, 0), [], []),
+  made(at(0, 0), at(0, 0), [0, 1, 1, 1, 1, 1, 3]), made(at(0, 1), [], []), made(at(0, 0), [], [0, 1, 1, 2, 1, 1, 1]),
+]));
+"""
+
+
+def test_frames_that_are_one_say_what_they_agree_on() -> None:
+    """A function of two callers: in one place, on two lines, in two objects, without lines; with other places beside the heaviest."""
+    assert run(TREE, MERGED) == [
+        "x, l:1", "x (most of several places)", "", "x", "x, l:1 (most of several places)", "", "x (most of several places)",
+    ]  # fmt: skip

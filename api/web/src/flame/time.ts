@@ -5,7 +5,7 @@ import { FlameTree, hash } from "./tree";
 
 export interface Sample extends NumbersOf<"sample", "ts_ns"> {
   period: number | null;
-  /** Of the callchain; null: there is only the sampled instruction, `frame_id`. */
+  /** The callchain; null: there is only the sampled instruction, `frame_id`. */
   stack_id: number | null;
   frame_id: number | null;
 }

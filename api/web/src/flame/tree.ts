@@ -111,7 +111,7 @@ export class FlameTree {
     const found = [this.objectOf(node), line].filter(Boolean).join(", ");
     const number = places[node] ?? 1;
     if (!found || number === 1) return found;
-    return `${found} (most of ${number || "several"} ${line ? "places" : "objects"})`;
+    return `${found} (most of ${number || "several"} places)`;
   }
 
   /** What tells nodes of one path apart. */
