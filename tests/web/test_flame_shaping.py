@@ -62,6 +62,18 @@ def test_stacks_are_left_out_and_come_back(page: Page, site: Site, client: httpx
     page.click(".flame-sandwich button", "Only stacks with it")
     shows(page, doc := drawn(client, capture, include=FIRST))
     page.until(f"{CHIPS}[0] === {left_out(doc)[0]!r}")
+    # A frame that has the focus keeps it: what is below it, too, in another graph.
+    page.see("document.querySelector('.flame-box').focus()")
+    page.press("ArrowDown")
+    page.press("ArrowDown")
+    focused = page.see(TOLD).partition(":")[0]
+    page.click(".flame-tools button", "Merge recursion")
+    page.until(f"{CALM} && location.hash.includes('merge=1')")
+    assert page.see(TOLD).partition(":")[0] == focused
+    page.click(".flame-tools button", "Merge recursion")
+    page.until(f"{CALM} && !location.hash.includes('merge=1')")
+    page.see("document.querySelector('.flame-box').focus()")
+    page.press("Home")
     assert f"include={FIRST}" in page.see("location.hash")
     pick(page, "schedule")
     page.click(".flame-sandwich button", "Without them")

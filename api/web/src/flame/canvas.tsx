@@ -1,6 +1,6 @@
 /** A flame graph that is looked at: wheel and keys move, a click zooms, and the focused frame is said in words. */
 
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useStore } from "../app/store";
 import { colour, theme } from "../app/theme";
 import { useWidth } from "../app/width";
@@ -53,7 +53,9 @@ export function FlameCanvas(props: FlameCanvasProps) {
   const width = useWidth(box);
   const { isDark } = useStore(theme);
   const [hover, setHover] = useState<{ node: number; x: number; y: number } | null>(null);
-  const [focus, setFocus] = useState(-1);
+  const [focused, setFocused] = useState({ tree, node: -1 });
+  const focus = useMemo(() => tree.carried(focused.node, focused.tree), [tree, focused]);
+  const setFocus = (node: number) => setFocused({ tree, node });
   const colours = useMemo(
     () =>
       new Colours(tree, {
@@ -69,7 +71,6 @@ export function FlameCanvas(props: FlameCanvasProps) {
   const scene: Scene = { tree, zoom, hover: hover?.node ?? -1, focus, hits, isUp };
   const port = (): Port => ({ width, height, whole, scroll: box.current?.scrollTop ?? 0 });
 
-  useEffect(() => setFocus((before) => (before < tree.size ? before : -1)), [tree]);
   useLayoutEffect(() => {
     if (box.current) box.current.scrollTop = isUp ? whole : 0;
   }, [tree, whole, isUp]);
@@ -133,7 +134,7 @@ export function FlameCanvas(props: FlameCanvasProps) {
     const [x, y] = [event.clientX - area.left, event.clientY - area.top];
     return { node: at(scene, port(), x, y), x, y };
   };
-  const focused = focus >= 0 && focus < tree.size ? focus : zoom;
+  const spoken = focus >= 0 ? focus : zoom;
   const spot = hover && hover.node >= 0 ? hover : null;
   return (
     <div class="flame">
@@ -159,8 +160,8 @@ export function FlameCanvas(props: FlameCanvasProps) {
       </div>
       {spot && <Tip {...{ tree, unit, selfIn, zoom, width }} {...spot} when={props.when?.(spot.node)} />}
       <p class="flame-told" aria-live="polite">
-        {tree.size ? told(tree, focused, unit, selfIn, zoom) : ""}
-        {tree.size && props.when ? `; begins at ${props.when(focused)}` : ""}
+        {tree.size ? told(tree, spoken, unit, selfIn, zoom) : ""}
+        {tree.size && props.when ? `; begins at ${props.when(spoken)}` : ""}
       </p>
     </div>
   );

@@ -36,10 +36,11 @@ export interface FlameGraphProps {
 export function FlameGraph({ doc, state, onState, shaping, onShaping }: FlameGraphProps) {
   const tree = useMemo(() => FlameTree.of(doc), [doc]);
   const zoom = useMemo(() => tree.find(state.at), [tree, state.at]);
-  const [chosen, setChosen] = useState(zoom);
+  const [chosen, setChosen] = useState({ tree, node: zoom });
   const found = useMemo(() => (state.find ? search(tree, state.find, zoom) : null), [tree, state.find, zoom]);
   const of = state.of ? doc.names.indexOf(state.of) : -1;
-  const node = chosen < tree.size ? chosen : zoom;
+  const carried = useMemo(() => tree.carried(chosen.node, chosen.tree), [tree, chosen]);
+  const node = carried >= 0 ? carried : zoom;
   if (!(tree.weight[0]! > 0 || (tree.base?.[0] ?? 0) > 0)) {
     return (
       <p class="empty">
@@ -85,7 +86,7 @@ export function FlameGraph({ doc, state, onState, shaping, onShaping }: FlameGra
           hits={found?.hits ?? null}
           isUp={state.up}
           onZoom={(to) => onState({ at: tree.key[to]! })}
-          onFocus={setChosen}
+          onFocus={(to) => setChosen({ tree, node: to })}
         />
         <TopFunctions
           tree={tree}

@@ -162,11 +162,12 @@ function Chart({ capture, filters, onFilters, unit, thread, samples, chains, isS
     return overTime(samples, chains.map(spelled), [from!, end], { name, isTime });
   }, [samples, chains, filters.window, length]);
   const zoom = useMemo(() => tree.find(state.at), [tree, state.at]);
-  const [chosen, setChosen] = useState(zoom);
+  const [chosen, setChosen] = useState({ tree, node: zoom });
   const found = useMemo(() => (state.find ? search(tree, state.find, zoom) : null), [tree, state.find, zoom]);
   const seen = useMemo(() => tree.callees(0).reduce((sum, node) => sum + tree.weight[node]!, 0), [tree]);
   const [from, to] = [tree.start[zoom]!, tree.start[zoom]! + tree.weight[zoom]!];
-  const node = chosen < tree.size ? chosen : zoom;
+  const carried = useMemo(() => tree.carried(chosen.node, chosen.tree), [tree, chosen]);
+  const node = carried >= 0 ? carried : zoom;
   const hasTable = params.has("table");
   const wanted = state.find.toLowerCase();
   return (
@@ -213,7 +214,7 @@ function Chart({ capture, filters, onFilters, unit, thread, samples, chains, isS
             zoom={zoom}
             hits={found?.hits ?? null}
             onZoom={(next) => onState({ at: tree.key[next]! })}
-            onFocus={setChosen}
+            onFocus={(to) => setChosen({ tree, node: to })}
             when={(one) => instant(tree.start[one]!)}
           />
           <p class="flame-ticks" aria-hidden="true">

@@ -252,7 +252,7 @@ export function OffCpu(props: CaptureProps) {
       <p class="quiet flame-what">
         {what === "wakers"
           ? "Each sleep by the callchain it began with; beyond the state, from leaf to root, the callchain that ended it."
-          : "Where threads left their CPUs, by how long they stayed away; the state is the last frame."}
+          : `Where threads left their CPUs, by how long they stayed away; the state is the ${params.has("invert") ? "first" : "last"} frame.`}
       </p>
       <Shown data={doc} error={error} loading={loading} again={again} state={state} change={change} />
     </>

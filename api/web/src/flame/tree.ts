@@ -114,9 +114,9 @@ export class FlameTree {
     return `${found} (most of ${number || "several"} places)`;
   }
 
-  /** What tells nodes of one path apart. */
-  protected salt(_node: number): number {
-    return 0;
+  /** What tells nodes of one path apart: the kernel's function is another one than the library's. */
+  protected salt(node: number): number {
+    return this.kinds[this.kind[node]!] === "kernel" ? 1 : 0;
   }
 
   label(node: number): string {
@@ -147,6 +147,13 @@ export class FlameTree {
       else if (this.weight[node]! > this.weight[found]!) found = node;
     }
     return found;
+  }
+
+  /** Where a node of another tree is in this one, by its path; -1: nowhere. */
+  carried(node: number, from: FlameTree): number {
+    if (from === this || node < 0) return node;
+    const key = from.key[node];
+    return key === undefined ? -1 : this.key.indexOf(key);
   }
 
   isWithin(node: number, outer: number): boolean {
