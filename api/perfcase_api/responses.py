@@ -110,17 +110,31 @@ def report() -> Shape:
 def tree(*, of_both: bool = False) -> Shape:
     """Return the schema of a flame graph as lists (perfcase.stacks.tree), of one capture or of two."""
     event = _record({"event": _TEXT, "unit": _TEXT, "sample_count": {"type": "integer"}}, "sampled_event")
-    lists = ("parent", "name", "kind", "weight", "self", *(("base", "base_self") if of_both else ()))
+    lists = (
+        "parent",
+        "name",
+        "kind",
+        "object",
+        "source",
+        "places",
+        "weight",
+        "self",
+        *(("base", "base_self") if of_both else ()),
+    )
     texts = ("title", "what", "unit", *(("a_name", "b_name") if of_both else ()))
     names = {"type": "array", "items": _TEXT}
     aside = _record({"what": _TEXT, "weight": {"type": "number"}}, "left_out")
+    weights = {side: {"type": "number"} for side in (("weight", "base") if of_both else ("weight",))}
+    conditions = {"how": {"enum": ["include", "exclude"]}, "name": _TEXT, **weights}
+    without = _record(conditions, "stacks_left_out_of_both" if of_both else "stacks_left_out")
     return _record(
         {
             **dict.fromkeys(texts, _TEXT),
             "events": {"type": "array", "items": event},
             **({} if of_both else {"left_out": {"type": "array", "items": aside}}),
-            "names": names,
-            "kinds": names,
+            "stacks_left_out": {"type": "array", "items": without},
+            "is_inverted": {"type": "boolean"},
+            **dict.fromkeys(("whole_objects", "names", "kinds", "objects", "sources"), names),
             **dict.fromkeys(lists, _NUMBERS),
             "pruned": _record({"nodes": {"type": "integer"}, "ratio_below": {"type": "number"}}, "pruned"),
         },

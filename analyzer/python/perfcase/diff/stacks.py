@@ -144,17 +144,26 @@ def _frames(connection: duckdb.DuckDBPyConnection) -> dict[int, Named]:
     ).fetchall()
     found = {}
     for number, symbol, dso, is_kernel, is_inlined, is_generated in rows:
-        place = "[kernel]" if _KERNEL.match(dso) else _GENERATED.sub(r"\1-*", dso)
+        place = common_object(dso)
         kind = "kernel" if is_kernel else "inlined" if is_inlined else "jit" if is_generated else "user"
         found[number] = Named(symbol, place, kind) if symbol else Named(f"[{place.strip('[]')}]", place, "unnamed")
     return found
 
 
+def common_object(dso: str) -> str:
+    """Return an object's short name as two captures have it in common."""
+    return "[kernel]" if _KERNEL.match(dso) else _GENERATED.sub(r"\1-*", dso)
+
+
 def pictured(profile: Profile, other: Profile) -> Iterator[Stack]:
     """Yield the stacks for a flame graph: a frame by its function, with its object where a function of this name is in several."""
     ambiguous = ambiguous_names([*profile.stacks, *other.stacks])
+    frames: dict[Named, Frame] = {}
     for path, weight in profile.stacks.items():
-        yield [Frame(label(step, ambiguous), step.kind) for step in path], weight.weight
+        for step in path:
+            if step not in frames:
+                frames[step] = Frame(label(step, ambiguous), step.kind, step.dso)
+        yield [frames[step] for step in path], weight.weight
 
 
 def ambiguous_names(paths: Iterable[Chain]) -> frozenset[str]:

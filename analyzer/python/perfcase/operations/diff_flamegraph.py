@@ -11,13 +11,13 @@ from perfcase.diff.stacks import profiles
 from perfcase.operations import fields
 from perfcase.operations.diff import AWindow, BWindow, Per, both_sides
 from perfcase.operations.flamegraph import Form
-from perfcase.operations.request import BaseRequest, Option
+from perfcase.operations.request import Option
 from perfcase.operations.result import Text
 from perfcase.stacks.fetching import NOT_IDLE, WORKLOAD
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(BaseRequest):
+class Request(fields.OfStacks):
     """Which stacks are compared.
 
     Raises:
@@ -55,4 +55,4 @@ def run(request: Request, a: Opened, b: Opened | None = None) -> Text:
         if request.workload:
             where = f"({WORKLOAD}) AND ({where}\n)"
         stacks = profiles(old, new, request.event, off_cpu=request.off_cpu, wakers=request.wakers, where=where)
-        return Text(stack_page.flamegraph(old, new, *stacks, as_json=request.fmt == "json"))
+        return Text(stack_page.flamegraph(old, new, *stacks, request.shaping(), as_json=request.fmt == "json"))

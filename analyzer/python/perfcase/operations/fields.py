@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from perfcase.catalogue.views import load_views
 from perfcase.errors import PerfcaseError
 from perfcase.operations.request import BaseRequest, Option
+from perfcase.stacks.shaping import Shaping
 from perfcase.terminal import render
 
 Format = Annotated[
@@ -44,6 +45,10 @@ Blame = Annotated[
         flags=("--blame",),
     ),
 ]
+
+
+SHAPED_MAX = 20
+"""How many functions or objects a request may name."""
 
 
 def event(text: str) -> Any:  # noqa: ANN401 - a type
@@ -97,6 +102,45 @@ class Form(BaseRequest):
     """The format of rows."""
 
     fmt: Format = "table"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfStacks(BaseRequest):
+    """What is made of callchains before they are added up (perfcase.stacks.shaping)."""
+
+    include: Annotated[
+        tuple[str, ...],
+        Option(
+            "Use only callchains that have a frame of this name. With several: of each.",
+            metavar="NAME", length_max=SHAPED_MAX, example="do_syscall_64",
+        ),
+    ] = ()  # fmt: skip
+    exclude: Annotated[
+        tuple[str, ...],
+        Option(
+            "Leave out callchains that have a frame of this name.",
+            metavar="NAME", length_max=SHAPED_MAX, example="schedule",
+        ),
+    ] = ()  # fmt: skip
+    collapse: Annotated[
+        tuple[str, ...],
+        Option(
+            "Draw neighbours in a callchain that lie in this object as one frame of its name.",
+            metavar="OBJECT", length_max=SHAPED_MAX, example="libc.so.6",
+        ),
+    ] = ()  # fmt: skip
+    merge_recursion: Annotated[
+        bool,
+        Option(
+            "Leave out frames that repeat the frames directly before them: A A is A, A B A B is A B.",
+            flags=("--merge-recursion",),
+        ),
+    ] = False
+    invert: Annotated[bool, Option("Draw the function that ran at the root.", flags=("--invert",))] = False
+
+    def shaping(self) -> Shaping:
+        """Return them as ``perfcase.stacks.shaping`` has them."""
+        return Shaping(self.include, self.exclude, frozenset(self.collapse), self.merge_recursion, self.invert)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from perfcase.case.opening import Opened
 from perfcase.catalogue.schema import literal
 from perfcase.errors import PerfcaseError
 from perfcase.operations import fields
-from perfcase.operations.request import BaseRequest, Option
+from perfcase.operations.request import Option
 from perfcase.operations.result import Text
 from perfcase.stacks.fetching import (
     BLAME,
@@ -31,6 +31,7 @@ from perfcase.stacks.fetching import (
     sample_stacks,
 )
 from perfcase.stacks.flamegraph import FlameGraph
+from perfcase.stacks.shaping import Shaped
 from perfcase.stacks.tree import tree
 from perfcase.text import safe
 
@@ -38,7 +39,7 @@ Form = Literal["svg", "json"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(BaseRequest):
+class Request(fields.OfStacks):
     """Which samples or waits are counted.
 
     Raises:
@@ -89,9 +90,17 @@ def run(request: Request, case: Opened) -> Text:
         counted = (f"SELECT * FROM ({SAMPLES}) WHERE event = {literal(what)}", "coalesce(period, 1)", given)
         stacks = sample_stacks(connection, what, where)
     aside = left_out(connection, *counted) if request.workload else []
-    title = f"{case.file.name}: {what}" + "".join(f", {part}" for part in (*case.only, given) if part)
+    shaping = request.shaping()
+    shaped = Shaped(stacks, shaping)
+    title = f"{case.file.name}: {what}" + "".join(f", {part}" for part in (*case.only, given, *shaping.words()) if part)
     if request.fmt == "svg":
-        return Text(FlameGraph(stacks, title=title, unit=unit).svg())
+        graph = FlameGraph(shaped, title=title, unit=unit)
+        graph.note_left_out(shaped.left_out)
+        return Text(graph.svg())
     listed = [dict(zip(("event", "unit", "sample_count"), each, strict=True)) for each in events]
-    document = {"title": safe(title), "what": what, "unit": unit, "events": listed, "left_out": aside, **tree(stacks)}
+    drawn = tree(shaped)
+    document = {
+        "title": safe(title), "what": what, "unit": unit, "events": listed, "left_out": aside,
+        "stacks_left_out": shaped.listed(), "whole_objects": [dso for dso in request.collapse if shaped.is_whole(dso)], "is_inverted": shaping.is_inverted, **drawn,
+    }  # fmt: skip
     return Text(json.dumps(document, separators=(",", ":")) + "\n")

@@ -295,10 +295,16 @@ def _chains(
 
 @sql_errors()
 def frame_names(connection: duckdb.DuckDBPyConnection) -> dict[int, Frame]:
-    """Return the name and kind of each frame."""
+    """Return the name, kind and place of each frame; equal ones are one."""
     rows = connection.execute(
         "SELECT f.frame_id, l.label, CASE WHEN f.symbol IS NULL THEN 'unnamed' WHEN f.is_kernel THEN 'kernel'"
-        " WHEN f.is_inlined THEN 'inlined' WHEN f.symbol_source IN ('perf-map', 'jitdump') THEN 'jit' ELSE 'user' END"
+        " WHEN f.is_inlined THEN 'inlined' WHEN f.symbol_source IN ('perf-map', 'jitdump') THEN 'jit' ELSE 'user' END,"
+        " l.dso, coalesce(f.source_file || coalesce(':' || f.source_line, ''), '')"
         " FROM frame AS f JOIN frame_label AS l USING (frame_id)"
     ).fetchall()
-    return {number: Frame(name, kind) for number, name, kind in rows}
+    known: dict[Frame, Frame] = {}
+    found = {}
+    for number, *rest in rows:
+        frame = Frame(*rest)
+        found[number] = known.setdefault(frame, frame)
+    return found

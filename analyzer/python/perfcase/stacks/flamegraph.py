@@ -11,7 +11,7 @@ from __future__ import annotations
 import colorsys
 import textwrap
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from importlib.resources import files
 from typing import NamedTuple
@@ -74,6 +74,13 @@ class FlameGraph:
         self._most = max((abs(self._difference(box.node)) for box in self.boxes), default=0)
         self.notes = list(self._notes(left_out, cut_off))
 
+    def note_left_out(self, left_out: Mapping[tuple[str, str], float]) -> None:
+        """Note the stacks that conditions left out (perfcase.stacks.shaping)."""
+        whole = self._weight[0] + sum(left_out.values())
+        for (how, name), weight in left_out.items():
+            reason = f"without {name}" if how == "include" else f"with {name}"
+            self.notes.append(f"Stacks {reason} are left out: {self._write(weight)} ({ratio(_share(weight, whole))}).")
+
     def svg(self, *, bare: bool = False) -> str:
         """Return the picture; ``bare``: without title and notes, for a page that has them itself."""
         return "".join(self._parts(bare))
@@ -128,7 +135,7 @@ class FlameGraph:
 
     def _colour(self, node: int) -> str:
         if not self._is_diff:
-            name, kind = self.tree.frames[node]
+            name, kind, *_ = self.tree.frames[node]
             hue = KINDS.get(kind, KINDS["user"])[0]
             # The same name has the same shade in every picture.
             shade = (zlib.crc32(name.encode("utf-8", "replace")) & 0xFF) / 255

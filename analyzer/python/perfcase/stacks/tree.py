@@ -1,7 +1,7 @@
 """The tree of callchains that both pictures of a flame graph are made from: the SVG (perfcase.stacks.flamegraph), and the plain
 lists for a program that draws it itself (``tree``).
 
-Frames of the same name below the same caller are one node. Nodes are numbers, parents before their callees; 0 is the root.
+Frames of the same name below the same caller are one node, the kernel's apart. Nodes are numbers, parents before their callees; 0 is the root.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ KINDS = {
     "inlined": (0.50, "inlined"),
     "jit": (0.31, "compiled at run time (JIT)"),
     "unnamed": (None, "without a name"),
+    "object": (0.78, "a whole object"),
     "label": (0.60, "thread, state"),
 }
 """Kinds of frames: the hue (None: grey) and how the legend calls it."""
@@ -33,6 +34,10 @@ class Frame(NamedTuple):
 
     name: str
     kind: str = "user"
+    dso: str = ""
+    """The object that it is in; empty for a label."""
+    source: str = ""
+    """The source file and line; empty where they are not known."""
 
 
 Stack = tuple[Sequence[str | Frame], float]
@@ -56,6 +61,8 @@ class Tree:
         self.frames: list[Frame] = [Frame("all", "label")]
         self.callees: list[dict[str, int]] = [{}]
         """The callees of each node, by name."""
+        self.others: dict[int, dict[Frame, float]] = {}
+        """What was counted in frames of a node other than its first: those of other lines, and of other objects."""
         self.sides = [Side() for _ in range(1 if base is None else 2)]
         for side, given in zip(self.sides, (stacks, base or ()), strict=False):
             self._add(side.own, given)
@@ -72,7 +79,8 @@ class Tree:
                 continue
             node = 0
             for frame in path:
-                name = frame if isinstance(frame, str) else frame[0]
+                # The kernel's function is another one than the library's of this name.
+                name = frame if isinstance(frame, str) else frame[0] if frame[1] != "kernel" else frame[0] + "\0"
                 below = callees[node]
                 found = below.get(name)
                 if found is None:
@@ -80,9 +88,21 @@ class Tree:
                     parent.append(node)
                     frames.append(Frame(name) if isinstance(frame, str) else frame)
                     callees.append({})
+                elif frame is not frames[found] and not isinstance(frame, str) and frame != frames[found]:
+                    others = self.others.setdefault(found, {})
+                    others[frame] = others.get(frame, 0) + weight
                 node = found
             own.extend([0] * (len(parent) - len(own)))
             own[node] += weight
+
+    def places(self, node: int) -> dict[tuple[str, str], float]:
+        """Return the objects and lines of a node with what was counted in each, in both captures; none for a label."""
+        frame, others = self.frames[node], self.others.get(node, {})
+        found = {(frame.dso, frame.source): sum(side.whole[node] for side in self.sides) - sum(others.values())}
+        for other, weight in others.items():
+            found[other.dso, other.source] = found.get((other.dso, other.source), 0) + weight
+        found.pop(("", ""), None)
+        return found
 
 
 def tree(stacks: Iterable[Stack], base: Iterable[Stack] | None = None, nodes_max: int = NODES_MAX) -> dict[str, Any]:
@@ -90,11 +110,13 @@ def tree(stacks: Iterable[Stack], base: Iterable[Stack] | None = None, nodes_max
 
     For node n: ``parent[n]`` is its caller (-1 of the root), ``name[n]`` and ``kind[n]`` are places in ``names`` and
     ``kinds``, ``weight[n]`` is what was counted in it and in what it called, ``self[n]`` in it alone; with a base ``base``
-    and ``base_self`` are the same of the other capture. What is too small to be seen is left out and counted: ``pruned``. A
+    and ``base_self`` are the same of the other capture. ``object[n]`` and ``source[n]`` are places in ``objects`` and
+    ``sources``: where most of its weight is, -1 where that is not known; ``places[n]`` is how many pairs of an object and a
+    line it has. The latter two are empty where no line is known, and where no node has a second pair. What is too small to be seen is left out and counted: ``pruned``. A
     weight that is more than ``self`` and the weights of the callees says how much is left out there.
     """
-    whole = Tree(stacks, base)
-    parent, frames, sides = whole.parent, whole.frames, whole.sides
+    whole_tree = Tree(stacks, base)
+    parent, frames, sides = whole_tree.parent, whole_tree.frames, whole_tree.sides
     shares = [max((s.whole[n] / s.whole[0] if s.whole[0] else 0) for s in sides) for n in range(len(parent))]
     cut_off = RATIO_MIN
     if sum(share >= cut_off for share in shares) > nodes_max:
@@ -115,12 +137,37 @@ def tree(stacks: Iterable[Stack], base: Iterable[Stack] | None = None, nodes_max
         "pruned": {"nodes": len(parent) - len(kept), "ratio_below": cut_off},
     }
     for side, (whole, own) in zip(sides, (("weight", "self"), ("base", "base_self")), strict=False):
-        document[whole] = [_number(side.whole[node]) for node in kept]
-        document[own] = [_number(side.own[node]) for node in kept]
-    document["names"] = [shorten(safe(name), NAME_MAX) for name in names]
+        document[whole] = [plain(side.whole[node]) for node in kept]
+        document[own] = [plain(side.own[node]) for node in kept]
+    document.update(_places(whole_tree, kept))
+    document["names"] = [shown(name) for name in names]
     return document
 
 
-def _number(value: float) -> float:
+def shown(name: str) -> str:
+    """Return a name as the tree has it."""
+    return shorten(safe(name), NAME_MAX)
+
+
+def _places(tree: Tree, nodes: Sequence[int]) -> dict[str, list]:
+    """Return for each node the heaviest of its places, and how many it has."""
+    objects: dict[str, int] = {"": -1}
+    sources: dict[str, int] = {"": -1}
+    listed: dict[str, list] = {"object": [], "source": [], "places": []}
+    for node in nodes:
+        found = tree.places(node)
+        dso, source = min(found, key=lambda place: (-found[place], place)) if found else ("", "")
+        listed["object"].append(objects.setdefault(dso, len(objects) - 1))
+        listed["source"].append(sources.setdefault(source, len(sources) - 1))
+        listed["places"].append(len(found))
+    if len(sources) == 1:
+        listed["source"] = []
+    if max(listed["places"], default=0) < 2:
+        listed["places"] = []
+    named = {"objects": [shown(each) for each in objects][1:], "sources": [shown(each) for each in sources][1:]}
+    return {**named, **listed}
+
+
+def plain(value: float) -> float:
     """Drop a .0: most weights are whole numbers, and the list is long."""
     return int(value) if value == int(value) else value

@@ -1,7 +1,7 @@
 /** Answers of the server as state of a component. */
 
 import { useEffect, useState } from "preact/hooks";
-import { type ApiError, get, type Query, rows, shown, type Urgency } from "./fetch";
+import { type ApiError, ask, exact, get, type Query, rows, shown, textOf, type Urgency } from "./fetch";
 import { type Row, type RowOf, type ViewName, viewPath } from "./rows";
 import type { Schema } from "./types.gen";
 
@@ -59,6 +59,16 @@ export function useView<V extends ViewName>(
   urgency?: Urgency,
 ): Answer<RowOf<V>[]> {
   return useRows<RowOf<V>>(captureId && viewPath(captureId, view), query, urgency);
+}
+
+/** The rows of a SELECT over a part of a capture, at most `limit`; `null` asks nothing. */
+export function useSql<T = Row>(captureId: string, sql: string | null, part: Query, limit: number): Answer<T[]> {
+  const fetch: Fetch<T[]> = async (path, { sql: statement, ...query }, signal) => {
+    const given = Object.entries(query).filter(([, value]) => (Array.isArray(value) ? value.length : value));
+    const json = { sql: statement, limit, ...Object.fromEntries(given) };
+    return exact(await textOf(await ask(path, { method: "POST", json, signal })));
+  };
+  return useAnswer<T[]>(fetch, sql === null ? null : "sql", { capture_id: captureId, sql, ...part });
 }
 
 let schema: Promise<Schema> | undefined;

@@ -165,11 +165,19 @@ export interface Tree {
   unit: string;
   events: SampledEvent[];
   left_out: LeftOut[];
+  stacks_left_out: StacksLeftOut[];
+  is_inverted: boolean;
+  whole_objects: string[];
   names: string[];
   kinds: string[];
+  objects: string[];
+  sources: string[];
   parent: number[];
   name: number[];
   kind: number[];
+  object: number[];
+  source: number[];
+  places: number[];
   weight: number[];
   self: number[];
   pruned: Pruned;
@@ -181,6 +189,11 @@ export interface SampledEvent {
 }
 export interface LeftOut {
   what: string;
+  weight: number;
+}
+export interface StacksLeftOut {
+  how: "include" | "exclude";
+  name: string;
   weight: number;
 }
 export interface Pruned {
@@ -298,16 +311,30 @@ export interface TreeOfBoth {
   a_name: string;
   b_name: string;
   events: SampledEvent[];
+  stacks_left_out: StacksLeftOutOfBoth[];
+  is_inverted: boolean;
+  whole_objects: string[];
   names: string[];
   kinds: string[];
+  objects: string[];
+  sources: string[];
   parent: number[];
   name: number[];
   kind: number[];
+  object: number[];
+  source: number[];
+  places: number[];
   weight: number[];
   self: number[];
   base: number[];
   base_self: number[];
   pruned: Pruned;
+}
+export interface StacksLeftOutOfBoth {
+  how: "include" | "exclude";
+  name: string;
+  weight: number;
+  base: number;
 }
 export interface History {
   recorded_at?: string | null;

@@ -1,6 +1,6 @@
 /** A flame graph that is looked at: wheel and keys move, a click zooms, and the focused frame is said in words. */
 
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useStore } from "../app/store";
 import { colour, theme } from "../app/theme";
 import { useWidth } from "../app/width";
@@ -13,6 +13,8 @@ export interface FlameCanvasProps {
   unit: string;
   /** In what `self` was counted: "itself" is each frame. */
   selfIn?: string;
+  /** When a frame begins, where the width is time. */
+  when?: (node: number) => string;
   /** What the picture shows, for those who do not see it. */
   label: string;
   zoom: number;
@@ -26,11 +28,22 @@ export interface FlameCanvasProps {
 }
 
 /** What is said of a frame. */
-export function told(tree: FlameTree, node: number, unit: string, selfIn: string): string {
-  let text = `${tree.label(node)}: ${amount(tree.weight[node]!, unit)}, ${ratio(tree.share(node))} of all`;
+export function told(tree: FlameTree, node: number, unit: string, selfIn: string, zoom: number): string {
+  let text = `${tree.label(node)}: ${amount(tree.weight[node]!, unit)}, ${shares(tree, node, zoom).join(", ")}`;
   if (tree.self[node]) text += `; in ${selfIn} ${amount(tree.self[node]!, unit)}`;
+  const where = tree.where(node);
+  if (where) text += `; from ${where}`;
   if (tree.base) text += `; before ${amount(tree.base[node]!, unit)}, ${ratio(tree.baseShare(node))}`;
   return text;
+}
+
+/** The share that a frame has of all, and of the frame that fills the width. */
+function shares(tree: FlameTree, node: number, zoom: number): string[] {
+  const found = [`${ratio(tree.share(node))} of all`];
+  if (zoom > 0 && node !== zoom && tree.weight[zoom] && tree.isWithin(node, zoom)) {
+    found.push(`${ratio(tree.weight[node]! / tree.weight[zoom]!)} of ${tree.label(zoom)}`);
+  }
+  return found;
 }
 
 export function FlameCanvas(props: FlameCanvasProps) {
@@ -40,7 +53,9 @@ export function FlameCanvas(props: FlameCanvasProps) {
   const width = useWidth(box);
   const { isDark } = useStore(theme);
   const [hover, setHover] = useState<{ node: number; x: number; y: number } | null>(null);
-  const [focus, setFocus] = useState(-1);
+  const [focused, setFocused] = useState({ tree, node: -1 });
+  const focus = useMemo(() => tree.carried(focused.node, focused.tree), [tree, focused]);
+  const setFocus = (node: number) => setFocused({ tree, node });
   const colours = useMemo(
     () =>
       new Colours(tree, {
@@ -56,7 +71,6 @@ export function FlameCanvas(props: FlameCanvasProps) {
   const scene: Scene = { tree, zoom, hover: hover?.node ?? -1, focus, hits, isUp };
   const port = (): Port => ({ width, height, whole, scroll: box.current?.scrollTop ?? 0 });
 
-  useEffect(() => setFocus((before) => (before < tree.size ? before : -1)), [tree]);
   useLayoutEffect(() => {
     if (box.current) box.current.scrollTop = isUp ? whole : 0;
   }, [tree, whole, isUp]);
@@ -120,7 +134,7 @@ export function FlameCanvas(props: FlameCanvasProps) {
     const [x, y] = [event.clientX - area.left, event.clientY - area.top];
     return { node: at(scene, port(), x, y), x, y };
   };
-  const focused = focus >= 0 && focus < tree.size ? focus : zoom;
+  const spoken = focus >= 0 ? focus : zoom;
   const spot = hover && hover.node >= 0 ? hover : null;
   return (
     <div class="flame">
@@ -144,9 +158,10 @@ export function FlameCanvas(props: FlameCanvasProps) {
         <canvas ref={canvas} class="flame-canvas" style={{ width: "100%", height: `${height}px` }} aria-hidden="true" />
         <div style={{ height: `${whole - height}px` }} />
       </div>
-      {spot && <Tip tree={tree} unit={unit} selfIn={selfIn} node={spot.node} x={spot.x} y={spot.y} width={width} />}
+      {spot && <Tip {...{ tree, unit, selfIn, zoom, width }} {...spot} when={props.when?.(spot.node)} />}
       <p class="flame-told" aria-live="polite">
-        {tree.size ? told(tree, focused, unit, selfIn) : ""}
+        {tree.size ? told(tree, spoken, unit, selfIn, zoom) : ""}
+        {tree.size && props.when ? `; begins at ${props.when(spoken)}` : ""}
       </p>
     </div>
   );
@@ -156,27 +171,33 @@ function Tip({
   tree,
   unit,
   selfIn,
+  zoom,
   node,
   x,
   y,
   width,
+  when,
 }: {
   tree: FlameTree;
   unit: string;
   selfIn: string;
+  zoom: number;
   node: number;
   x: number;
   y: number;
   width: number;
+  when: string | undefined;
 }) {
   const style = x > width / 2 ? { right: `${width - x + 12}px` } : { left: `${x + 12}px` };
   return (
     <div class="flame-tip" style={{ ...style, top: `${y + 16}px` }} aria-hidden="true">
       <b>{tree.label(node)}</b>
       <span>
-        {amount(tree.weight[node]!, unit)} · {ratio(tree.share(node))}
+        {amount(tree.weight[node]!, unit)} · {shares(tree, node, zoom).join(" · ")}
         {tree.self[node] ? ` · in ${selfIn} ${amount(tree.self[node]!, unit)}` : ""}
       </span>
+      {when && <span>begins at {when}</span>}
+      {tree.where(node) && <span>{tree.where(node)}</span>}
       {tree.base && (
         <span>
           before {amount(tree.base[node]!, unit)} · {ratio(tree.baseShare(node))}

@@ -14,6 +14,7 @@ const KINDS: Record<string, [number, number, string]> = {
   inlined: [178, 48, "inlined"],
   jit: [112, 42, "compiled at run time (JIT)"],
   unnamed: [220, 4, "without a name"],
+  object: [285, 46, "a whole object"],
   label: [215, 38, "thread, state"],
 };
 
@@ -145,14 +146,18 @@ export function draw(context: CanvasRenderingContext2D, scene: Scene, port: Port
   };
 
   for (let node = tree.parent[zoom]!; node >= 0; node = tree.parent[node]!) frame(node, 0, port.width, true);
+  // Over time, a frame that is narrower than a pixel has one: much that is short, far apart, would look like nothing at all.
+  const taken = new Int32Array(tree.levels).fill(-1);
   for (let place = tree.position[zoom]!, end = tree.end[zoom]!; place < end;) {
     const node = tree.order[place]!;
-    const width = tree.weight[node]! * scale;
-    if (width < 0.5) {
+    const [x, width] = [(tree.start[node]! - left) * scale, tree.weight[node]! * scale];
+    const isNarrow = tree.starts ? width < 1 : width < 0.5;
+    if (isNarrow && (!tree.starts || taken[tree.depth[node]!] === Math.floor(x))) {
       place = tree.end[node]!;
       continue;
     }
-    frame(node, (tree.start[node]! - left) * scale, width, false);
+    if (isNarrow) frame(node, (taken[tree.depth[node]!] = Math.floor(x)), 1, false);
+    else frame(node, x, width, false);
     place++;
   }
   context.globalAlpha = 1;
@@ -190,10 +195,13 @@ export function at(scene: Scene, port: Port, x: number, y: number): number {
     return node;
   }
   const wanted = tree.start[zoom]! + (x / port.width) * tree.weight[zoom]!;
+  // Over time, what begins within this pixel is drawn there, too.
+  const pixel = tree.starts ? tree.weight[zoom]! / port.width : 0;
   // Down from the zoomed frame: in each row the one that holds this x.
   for (let place = tree.position[zoom]! + 1, end = tree.end[zoom]!; place < end;) {
     const node = tree.order[place]!;
-    if (wanted < tree.start[node]! || wanted >= tree.start[node]! + tree.weight[node]!) place = tree.end[node]!;
+    const [begin, over] = [tree.start[node]!, tree.start[node]! + tree.weight[node]!];
+    if (wanted + pixel <= begin || wanted >= over || (!pixel && wanted < begin)) place = tree.end[node]!;
     else if (tree.depth[node] === row) return node;
     else place++;
   }

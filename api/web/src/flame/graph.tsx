@@ -1,12 +1,15 @@
 /** A flame graph with its tools: search, which way up, callers and callees of a function. Its state is the caller's. */
 
+import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { useStore } from "../app/store";
 import { theme } from "../app/theme";
+import { safe } from "../parts/safe";
 import { count, ratio } from "../parts/units";
 import { FlameCanvas } from "./canvas";
 import { amount, difference, kindColour, kindText } from "./draw";
 import { TopFunctions } from "./top";
+import { Actions, type Shaping, Switches } from "./shaping";
 import { callees, callers, type FlameDoc, FlameTree, search } from "./tree";
 import "./flame.css";
 
@@ -26,19 +29,22 @@ export interface FlameGraphProps {
   doc: FlameDoc;
   state: FlameState;
   onState: (change: Partial<FlameState>) => void;
+  shaping: Shaping;
+  onShaping: (change: Partial<Shaping>) => void;
 }
 
-export function FlameGraph({ doc, state, onState }: FlameGraphProps) {
+export function FlameGraph({ doc, state, onState, shaping, onShaping }: FlameGraphProps) {
   const tree = useMemo(() => FlameTree.of(doc), [doc]);
   const zoom = useMemo(() => tree.find(state.at), [tree, state.at]);
-  const [chosen, setChosen] = useState(zoom);
+  const [chosen, setChosen] = useState({ tree, node: zoom });
   const found = useMemo(() => (state.find ? search(tree, state.find, zoom) : null), [tree, state.find, zoom]);
   const of = state.of ? doc.names.indexOf(state.of) : -1;
-  const node = chosen < tree.size ? chosen : zoom;
+  const carried = useMemo(() => tree.carried(chosen.node, chosen.tree), [tree, chosen]);
+  const node = carried >= 0 ? carried : zoom;
   if (!(tree.weight[0]! > 0 || (tree.base?.[0] ?? 0) > 0)) {
     return (
       <p class="empty">
-        {doc.left_out?.length
+        {doc.left_out?.length || doc.stacks_left_out.some(({ weight }) => weight > 0)
           ? "Only what is left out was seen in this part of the capture: nothing to draw."
           : "No stacks in this part of the capture: nothing to draw."}
       </p>
@@ -63,6 +69,7 @@ export function FlameGraph({ doc, state, onState }: FlameGraphProps) {
         </span>
         <span class="spring" />
         <Legend tree={tree} />
+        <Switches shaping={shaping} onShaping={onShaping} />
         <button type="button" aria-pressed={state.up} onClick={() => onState({ up: !state.up })}>
           {state.up ? "Root at the bottom" : "Root at the top"}
         </button>
@@ -79,7 +86,7 @@ export function FlameGraph({ doc, state, onState }: FlameGraphProps) {
           hits={found?.hits ?? null}
           isUp={state.up}
           onZoom={(to) => onState({ at: tree.key[to]! })}
-          onFocus={setChosen}
+          onFocus={(to) => setChosen({ tree, node: to })}
         />
         <TopFunctions
           tree={tree}
@@ -91,9 +98,12 @@ export function FlameGraph({ doc, state, onState }: FlameGraphProps) {
       </div>
       <p class="row">
         {node > 0 && (
-          <button type="button" onClick={() => onState({ of: tree.label(node) })}>
-            Callers and callees of <span class="mono flame-name">{tree.label(node)}</span>
-          </button>
+          <>
+            <button type="button" onClick={() => onState({ of: tree.label(node) })}>
+              Callers and callees of <span class="mono flame-name">{tree.label(node)}</span>
+            </button>
+            <Actions shaping={shaping} onShaping={onShaping} tree={tree} node={node} />
+          </>
         )}
         <span class="spring" />
         {tree.base && (
@@ -109,7 +119,18 @@ export function FlameGraph({ doc, state, onState }: FlameGraphProps) {
           </span>
         )}
       </p>
-      {of >= 0 && <Sandwich tree={tree} unit={doc.unit} name={of} onState={onState} />}
+      {of >= 0 && (
+        <Sandwich tree={tree} unit={doc.unit} name={of} onState={onState}>
+          <Actions shaping={shaping} onShaping={onShaping} tree={tree} node={tree.nodeOf(of)} />
+        </Sandwich>
+      )}
+      {of < 0 && state.of && (
+        <p class="row quiet">
+          <span>
+            <span class="mono">{safe(state.of)}</span> is in none of these stacks.
+          </span>
+        </p>
+      )}
     </section>
   );
 }
@@ -120,14 +141,17 @@ function Sandwich({
   unit,
   name,
   onState,
+  children,
 }: {
   tree: FlameTree;
   unit: string;
   name: number;
   onState: (change: Partial<FlameState>) => void;
+  children: ComponentChildren;
 }) {
-  const above = useMemo(() => callers(tree, name), [tree, name]);
-  const below = useMemo(() => callees(tree, name), [tree, name]);
+  // Upside down, what a function calls is where its callers were.
+  const above = useMemo(() => (tree.isInverted ? callees : callers)(tree, name), [tree, name]);
+  const below = useMemo(() => (tree.isInverted ? callers : callees)(tree, name), [tree, name]);
   const [zooms, setZooms] = useState([0, 0]);
   const label = tree.names[name]!;
   const weight = below.weight[0]!;
@@ -141,6 +165,7 @@ function Sandwich({
           {amount(selfOf(tree, name), unit)}
         </span>
         <span class="spring" />
+        {children}
         <button type="button" onClick={() => onState({ of: "" })}>
           Close
         </button>
@@ -150,7 +175,7 @@ function Sandwich({
         key={`callers ${name}`}
         tree={above}
         unit={unit}
-        selfIn={label}
+        selfIn={tree.isInverted ? "itself" : label}
         label={`Callers of ${label}`}
         zoom={Math.min(zooms[0]!, above.size - 1)}
         onZoom={(to) => setZooms([to, zooms[1]!])}

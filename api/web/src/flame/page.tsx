@@ -11,6 +11,8 @@ import { safe } from "../parts/safe";
 import { count, ratio } from "../parts/units";
 import { amount } from "./draw";
 import { FlameGraph, type FlameState } from "./graph";
+import OverTime from "./over-time";
+import { addressed, asked, Chips, isShaped, type Shaping, shapingOf } from "./shaping";
 import type { FlameDoc } from "./tree";
 
 /** The state of a flame graph in the address, and how it is changed there. */
@@ -74,14 +76,47 @@ function useFlame({ captureId, capture, filters }: CaptureProps, what: Params) {
 
 export function OnCpu(props: CaptureProps) {
   const [state, change, params] = useFlameState();
+  const { set } = useRoute();
   const { doc, error, loading, again, choice } = useFlame(props, counted("samples", params));
+  const isOverTime = params.get("as") === "time";
+  const head = (
+    <div class="row flame-head">
+      <h2>Flame graph</h2>
+      <span class="flame-modes" role="group" aria-label="What the width is">
+        {[false, true].map((isTime) => (
+          <button
+            key={String(isTime)}
+            type="button"
+            aria-pressed={isTime === isOverTime}
+            onClick={() => set({ as: isTime ? "time" : null, at: null, of: null })}
+          >
+            {isTime ? "Over time" : "By stack"}
+          </button>
+        ))}
+      </span>
+      <EventChoice doc={doc} isOld={loading} />
+      {!isOverTime && choice}
+    </div>
+  );
+  if (isOverTime && doc && !error) {
+    return (
+      <>
+        {head}
+        <OverTime
+          {...props}
+          event={doc.what}
+          unit={doc.unit}
+          isOld={loading}
+          isShaped={isShaped(shapingOf(params))}
+          state={state}
+          onState={change}
+        />
+      </>
+    );
+  }
   return (
     <>
-      <div class="row flame-head">
-        <h2>Flame graph</h2>
-        <EventChoice doc={doc} isOld={loading} />
-        {choice}
-      </div>
+      {head}
       <Aside doc={loading ? undefined : doc} />
       <Shown data={doc} error={error} loading={loading} again={again} state={state} change={change} />
     </>
@@ -146,9 +181,10 @@ type Counted = keyof typeof COUNTED;
 /** What a route counts. A comparison has neither the idle loop nor the recorder, unless a condition says more. */
 function counted(what: Counted, params: URLSearchParams): Params {
   const workload = params.has("all") ? { where: "true" } : { workload: true };
+  const more = { ...workload, ...asked(params) };
   return what === "samples"
-    ? { event: params.get("event"), ...workload }
-    : { off_cpu: true, wakers: what === "wakers", ...workload };
+    ? { event: params.get("event"), ...more }
+    : { off_cpu: true, wakers: what === "wakers", ...more };
 }
 
 /** Whether all is shown, or only the work: one switch for every flame graph, with what it leaves out. */
@@ -156,26 +192,31 @@ function Aside({ doc }: { doc: FlameDoc | undefined }) {
   const { params, set } = useRoute();
   const isAll = params.has("all");
   const aside = doc?.left_out ?? [];
-  const whole = aside.reduce((sum, { weight }) => sum + weight, doc?.weight[0] ?? 0);
+  const parts = [...aside, ...(doc?.stacks_left_out ?? [])];
+  const whole = parts.reduce((sum, { weight }) => sum + weight, doc?.weight[0] ?? 0);
+  const onShaping = (change: Partial<Shaping>) => set(addressed(change));
   return (
-    <label class="flame-aside">
-      <input
-        type="checkbox"
-        checked={!isAll}
-        onChange={(event) => set({ all: event.currentTarget.checked ? null : "1", at: null })}
-      />
-      <span>
-        Without idle, kernel threads and the recorder
-        {doc && !isAll && aside.length > 0 && (
-          <span class="quiet">
-            {": "}
-            {aside
-              .map(({ what, weight }) => `${what} ${amount(weight, doc.unit)} (${ratio(whole ? weight / whole : 0)})`)
-              .join(", ")}
-          </span>
-        )}
-      </span>
-    </label>
+    <>
+      <label class="flame-aside">
+        <input
+          type="checkbox"
+          checked={!isAll}
+          onChange={(event) => set({ all: event.currentTarget.checked ? null : "1", at: null })}
+        />
+        <span>
+          Without idle, kernel threads and the recorder
+          {doc && !isAll && aside.length > 0 && (
+            <span class="quiet">
+              {": "}
+              {aside
+                .map(({ what, weight }) => `${what} ${amount(weight, doc.unit)} (${ratio(whole ? weight / whole : 0)})`)
+                .join(", ")}
+            </span>
+          )}
+        </span>
+      </label>
+      <Chips shaping={shapingOf(params)} onShaping={onShaping} doc={doc} />
+    </>
   );
 }
 
@@ -211,7 +252,7 @@ export function OffCpu(props: CaptureProps) {
       <p class="quiet flame-what">
         {what === "wakers"
           ? "Each sleep by the callchain it began with; beyond the state, from leaf to root, the callchain that ended it."
-          : "Where threads left their CPUs, by how long they stayed away; the state is the last frame."}
+          : `Where threads left their CPUs, by how long they stayed away; the state is the ${params.has("invert") ? "first" : "last"} frame.`}
       </p>
       <Shown data={doc} error={error} loading={loading} again={again} state={state} change={change} />
     </>
@@ -266,11 +307,18 @@ function Shown({
   state: FlameState;
   change: (to: Partial<FlameState>) => void;
 }) {
+  const { params, set } = useRoute();
   if (error) return <Problem error={error} again={again} />;
   if (!data) return <Waiting />;
   return (
     <Fresh isOld={loading}>
-      <FlameGraph doc={data} state={state} onState={change} />
+      <FlameGraph
+        doc={data}
+        state={state}
+        onState={change}
+        shaping={shapingOf(params)}
+        onShaping={(to) => set(addressed(to))}
+      />
     </Fresh>
   );
 }

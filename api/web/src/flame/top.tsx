@@ -42,7 +42,8 @@ export function TopFunctions({ tree, unit, zoom, find, onPick }: TopProps) {
   const parts = useMemo(() => {
     const wanted = find.toLowerCase();
     const named = found.filter(({ name }) => tree.names[name]!.toLowerCase().includes(wanted));
-    return named.filter((part) => size(part) > 0).sort((a, b) => size(b) - size(a));
+    const order = (a: Part, b: Part) => size(b) - size(a) || (tree.names[a.name]! < tree.names[b.name]! ? -1 : 1);
+    return named.filter((part) => size(part) > 0).sort(order);
   }, [found, find, by]);
   return (
     <section class="flame-top" aria-label="Top functions">

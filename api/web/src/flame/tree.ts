@@ -5,6 +5,17 @@ import type { Tree, TreeOfBoth } from "../api/types.gen";
 /** The flame graph of one capture or of two. Node n of the lists is below `parent[n]`; parents come first. */
 export type FlameDoc = Tree & Partial<TreeOfBoth>;
 
+/** Where the functions of a tree are: the object and the line in which most of a node was counted. */
+export interface Places {
+  objects: readonly string[];
+  sources: readonly string[];
+  /** In `objects` and `sources`; -1: not known. Empty: of no node. */
+  object: ArrayLike<number>;
+  source: ArrayLike<number>;
+  /** How many pairs of an object and a line a node has; 0: several. Empty: each has one. */
+  places: ArrayLike<number>;
+}
+
 /** A tree with what its drawing needs: siblings in the order of their names, each node's place and depth. */
 export class FlameTree {
   readonly size: number;
@@ -31,6 +42,11 @@ export class FlameTree {
     readonly self: ArrayLike<number>,
     /** The weights of the other capture, in a difference. */
     readonly base: ArrayLike<number> | null,
+    readonly places: Places,
+    /** What ran is at the root, who called it on it. */
+    readonly isInverted = false,
+    /** Where each node begins, of a tree whose siblings are in their own order and do not fill what is below them. */
+    readonly starts: ArrayLike<number> | null = null,
   ) {
     const size = (this.size = parent.length);
     this.depth = new Uint16Array(size);
@@ -39,6 +55,7 @@ export class FlameTree {
     this.position = new Uint32Array(size);
     this.end = new Uint32Array(size);
     this.key = new Uint32Array(size);
+    if (starts) this.start.set(starts);
     const hashes = names.map(hash);
     const below: number[][] = Array.from({ length: size }, () => []);
     let levels = 0;
@@ -47,7 +64,7 @@ export class FlameTree {
       below[above]!.push(node);
       this.depth[node] = this.depth[above]! + 1;
       levels = Math.max(levels, this.depth[node]!);
-      this.key[node] = mix(this.key[above]!, hashes[name[node]!]!);
+      this.key[node] = mix(this.key[above]!, hashes[name[node]!]! ^ this.salt(node));
     }
     this.levels = size ? levels + 1 : 0;
     const rank = byName(names);
@@ -62,18 +79,44 @@ export class FlameTree {
       this.position[node] = number;
       this.order[number++] = node;
       waiting.push(~node);
-      const callees = below[node]!.sort((a, b) => rank[name[a]!]! - rank[name[b]!]!);
-      let x = this.start[node]!;
-      for (const callee of callees) {
-        this.start[callee] = x;
-        x += weight[callee]!;
+      const callees = below[node]!;
+      if (!starts) {
+        callees.sort((a, b) => rank[name[a]!]! - rank[name[b]!]!);
+        let x = this.start[node]!;
+        for (const callee of callees) {
+          this.start[callee] = x;
+          x += weight[callee]!;
+        }
       }
       for (let index = callees.length - 1; index >= 0; index--) waiting.push(callees[index]!);
     }
   }
 
   static of(doc: FlameDoc): FlameTree {
-    return new FlameTree(doc.names, doc.kinds, doc.parent, doc.name, doc.kind, doc.weight, doc.self, doc.base ?? null);
+    // Upside down the stacks end in threads. What was counted in a function itself is next to the root.
+    const self = doc.is_inverted ? doc.weight.map((weight, node) => (doc.parent[node] === 0 ? weight : 0)) : doc.self;
+    const { names, kinds, parent, name, kind, weight, base = null, is_inverted } = doc;
+    return new FlameTree(names, kinds, parent, name, kind, weight, self, base, doc, is_inverted);
+  }
+
+  /** The object in which most of a node was counted; empty: of a thread or a state, or several. */
+  objectOf(node: number): string {
+    return this.places.objects[this.places.object[node] ?? -1] ?? "";
+  }
+
+  /** Where a node is, in words: its object, its line, and whether these are all. */
+  where(node: number): string {
+    const { sources, source, places } = this.places;
+    const line = sources[source[node] ?? -1];
+    const found = [this.objectOf(node), line].filter(Boolean).join(", ");
+    const number = places[node] ?? 1;
+    if (!found || number === 1) return found;
+    return `${found} (most of ${number || "several"} places)`;
+  }
+
+  /** What tells nodes of one path apart: the kernel's function is another one than the library's. */
+  protected salt(node: number): number {
+    return this.kinds[this.kind[node]!] === "kernel" ? 1 : 0;
   }
 
   label(node: number): string {
@@ -92,6 +135,25 @@ export class FlameTree {
   find(key: number): number {
     const found = key ? this.key.indexOf(key) : 0;
     return found < 0 ? 0 : found;
+  }
+
+  /** The heaviest node of a name that is no thread or state, where there is one. */
+  nodeOf(name: number): number {
+    let found = 0;
+    for (let node = 1; node < this.size; node++) {
+      if (this.name[node] !== name) continue;
+      const isLabel = this.kinds[this.kind[node]!] === "label";
+      if (!found || (!isLabel && this.kinds[this.kind[found]!] === "label")) found = node;
+      else if (this.weight[node]! > this.weight[found]!) found = node;
+    }
+    return found;
+  }
+
+  /** Where a node of another tree is in this one, by its path; -1: nowhere. */
+  carried(node: number, from: FlameTree): number {
+    if (from === this || node < 0) return node;
+    const key = from.key[node];
+    return key === undefined ? -1 : this.key.indexOf(key);
   }
 
   isWithin(node: number, outer: number): boolean {
@@ -114,6 +176,9 @@ class Builder {
   readonly weight = [0];
   readonly self = [0];
   readonly base = [0];
+  readonly object = [-1];
+  readonly source = [-1];
+  readonly places = [1];
   private readonly found = new Map<number, number>();
 
   constructor(
@@ -139,8 +204,24 @@ class Builder {
       this.weight.push(0);
       this.self.push(0);
       this.base.push(0);
+      this.object.push(this.tree.places.object[node] ?? -1);
+      this.source.push(this.tree.places.source[node] ?? -1);
+      this.places.push(this.tree.places.places[node] ?? 1);
+    } else {
+      this.alike(at, node);
     }
     return at;
+  }
+
+  /** One more node is part of one of this. Where most of each was counted, most of both was. */
+  private alike(at: number, node: number): void {
+    const { object, source, places } = this.tree.places;
+    const isSame = this.object[at] === (object[node] ?? -1) && this.source[at] === (source[node] ?? -1);
+    if (isSame && this.places[at] === 1 && (places[node] ?? 1) === 1) return;
+    this.places[at] = 0;
+    if (isSame) return;
+    if (this.object[at] !== (object[node] ?? -1)) this.object[at] = -1;
+    this.source[at] = -1;
   }
 
   add(at: number, weight: number, base: number): void {
@@ -149,7 +230,8 @@ class Builder {
   }
 
   done(): FlameTree {
-    const { names, kinds, base } = this.tree;
+    const { names, kinds, base, places } = this.tree;
+    const { object, source } = this;
     return new FlameTree(
       names,
       kinds,
@@ -159,6 +241,7 @@ class Builder {
       this.weight,
       this.self,
       base ? this.base : null,
+      { objects: places.objects, sources: places.sources, object, source, places: this.places },
     );
   }
 }
