@@ -24,6 +24,7 @@ ROUTES = [
     ("GET", "/v1/captures/{}/views/thread?limit=1", VIEWER),
     ("GET", "/v1/captures/{}/findings", VIEWER),
     ("GET", "/v1/captures/{}/info", VIEWER),
+    ("GET", "/v1/imports", VIEWER),
     ("GET", "/v1/schema", VIEWER),
     ("GET", "/v1/schema/thread", VIEWER),
     ("POST", "/v1/sql", VIEWER),
@@ -35,6 +36,7 @@ ROUTES = [
     ("POST", "/v1/tokens", ADMIN),
     ("DELETE", "/v1/tokens/999", ADMIN),
     ("GET", "/v1/audit", ADMIN),
+    ("DELETE", "/v1/captures/{}/import", ADMIN),
     ("DELETE", "/v1/captures/{}", ADMIN),
 ]
 PUBLIC = {"/v1/health": 200, "/v1/sign-in": 200, "/v1/oidc": 404, "/v1/oidc/callback": 404}

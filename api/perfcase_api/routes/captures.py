@@ -1,22 +1,22 @@
-"""Routes of captures: list, search, describe, label, note, download, delete, and follow the import."""
+"""Routes of captures: list, search, describe, label, note, download, delete."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Response
-from fastapi.responses import FileResponse, StreamingResponse
+from fastapi.responses import FileResponse
 from pydantic import BaseModel, Field
 
 from perfcase.catalogue.rules import SEVERITIES
 from perfcase_api.catalogue import Row, now_ns
 from perfcase_api.errors import ApiError
 from perfcase_api.responses import answers
-from perfcase_api.state import Here, Me, sse
+from perfcase_api.state import Here, Me, Server
 from perfcase_api.uploads import LABEL_MAX, LABELS_MAX, clean_ticket
+from perfcase_api.who import Who
 
 router = APIRouter(prefix="/v1/captures", tags=["captures"])
 
@@ -60,11 +60,14 @@ class Page(BaseModel):
     total: int
 
 
+Label = Annotated[str, Field(min_length=1, max_length=LABEL_MAX)]
+
+
 class Change(BaseModel):
     """The changes to a capture."""
 
     ticket: str | None = Field(None, max_length=200)
-    labels: list[Annotated[str, Field(min_length=1, max_length=LABEL_MAX)]] | None = Field(None, max_length=LABELS_MAX)
+    labels: list[Label] | None = Field(None, max_length=LABELS_MAX)
 
 
 class NewNote(BaseModel):
@@ -169,10 +172,7 @@ def change_capture(here: Here, me: Me, capture_id: CaptureId, change: Change) ->
 @router.delete("/{capture_id}", status_code=204)
 async def delete_capture(here: Here, me: Me, capture_id: CaptureId) -> Response:
     """Delete a capture: the original, its import, its notes. An uploader can delete what was uploaded with the same token."""
-    me.needs("uploader")
-    row = here.capture(me, capture_id)
-    if me.role != "admin" and row["token_id"] != me.token_id:
-        raise ApiError("not_permitted", "uploaded by somebody else", "an admin may delete it")
+    deletable(here, me, capture_id)
     await asyncio.to_thread(here.uploads.forget, capture_id)
     await here.imports.stop(capture_id)
     await asyncio.to_thread(here.uploads.remove, capture_id)
@@ -220,32 +220,12 @@ def add_note(here: Here, me: Me, capture_id: CaptureId, note: NewNote) -> Note:
     return _note(row)
 
 
-@router.get(
-    "/{capture_id}/progress",
-    response_class=StreamingResponse,
-    responses=answers("events", description="Events, as server-sent events are written."),
-)
-async def follow_import(here: Here, me: Me, capture_id: CaptureId) -> StreamingResponse:
-    """Follow the import. Server-sent events ``import`` say ``{"state", "phase", "records", "reason"}``, until it is done."""
-    here.capture(me, capture_id)
-
-    async def events() -> AsyncIterator[bytes]:
-        async for state in here.imports.follow(capture_id):
-            yield sse("import", state)
-
-    return StreamingResponse(events(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
-
-
-@router.post("/{capture_id}/import", status_code=202)
-def import_again(here: Here, me: Me, capture_id: CaptureId) -> Capture:
-    """Try a failed import again."""
+def deletable(here: Server, me: Who, capture_id: str) -> None:
+    """Refuse a user who may not delete a capture: whoever did not upload it, and is no admin."""
     me.needs("uploader")
     row = here.capture(me, capture_id)
-    if row["state"] != "failed":
-        raise ApiError("conflict", f"the capture is {row['state']}", "only a failed import can be tried again")
-    here.catalogue.write("UPDATE capture SET state = 'uploaded', reason = NULL WHERE capture_id = ?", (capture_id,))
-    here.imports.add(capture_id)
-    return described(here, here.capture(me, capture_id))
+    if me.role != "admin" and row["token_id"] != me.token_id:
+        raise ApiError("not_permitted", "uploaded by somebody else", "an admin may delete it")
 
 
 def labels_of(here: Here, capture_id: str) -> list[str]:

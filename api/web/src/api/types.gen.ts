@@ -72,6 +72,7 @@ export interface Upload {
   size_bytes: number;
   offset_bytes: number;
   capture_id: string | null;
+  is_new: boolean | null;
 }
 export interface Info {
   facts: {
