@@ -11,17 +11,20 @@ from pathlib import Path
 import httpx
 import pytest
 
+from perfcase.case import store
 from perfcase_api.imports import Imports, _progress_of
 from tests.api.conftest import SAMPLES, Running, start, wait_ready
 from tests.api.stores import store_with
+
+COUNTS_CAPTURES = True
 
 PIPE = SAMPLES / "d-nagle" / "pipe.perfcase"
 LARGE = SAMPLES / "x86_64-scheduling" / "x.perfcase"
 
 
-def left(store: Path) -> list[str]:
+def left(folder_of: Path) -> list[str]:
     """What is in the folders of captures and uploads."""
-    return sorted(path.name for folder in ("captures", "uploads") for path in (store / folder).iterdir())
+    return sorted(path.name for folder in ("captures", "uploads") for path in (folder_of / folder).iterdir())
 
 
 def test_places_in_the_queue(tmp_path: Path) -> None:
@@ -119,6 +122,19 @@ def test_the_steps_of_an_import_come_in_order(server: Running) -> None:
         assert {each.get("steps") for each in told if "step" in each} == {6}
         assert all(0 <= each["done"] <= each["total"] for each in told if "total" in each)
         client.delete(f"/v1/captures/{made['capture_id']}")
+
+
+def test_how_much_of_the_recording_is_read(tmp_path: Path) -> None:
+    """The importer knows it from the manifest; records come in the order of time."""
+    file = tmp_path / "x.perfcase"
+    file.write_bytes(LARGE.read_bytes())
+    told: list[tuple] = []
+    store.open_case(file, progress=lambda *now: told.append(now))
+    read = [now[2] for now in told if now[0] == "events"]
+    assert read == sorted(read)
+    assert {total for _, total in read} == {17_302_548_315}, "from the first source's beginning to the last one's end"
+    assert 0 < read[0][0] < read[-1][0] == read[-1][1]
+    assert [now[2] for now in told if now[0] != "events"] == [None] * sum(now[0] != "events" for now in told)
 
 
 def test_labels_and_ticket_of_an_upload(server: Running) -> None:

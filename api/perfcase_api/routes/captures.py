@@ -1,4 +1,4 @@
-"""Routes of captures: list, search, describe, label, note, download, delete."""
+"""Routes of captures: list, search, describe, label, download, delete."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastapi.responses import FileResponse
 from pydantic import BaseModel, Field
 
 from perfcase.catalogue.rules import SEVERITIES
-from perfcase_api.catalogue import Row, now_ns
+from perfcase_api.catalogue import Row
 from perfcase_api.errors import ApiError
 from perfcase_api.responses import answers
 from perfcase_api.state import Here, Me, Server
@@ -68,21 +68,6 @@ class Change(BaseModel):
 
     ticket: str | None = Field(None, max_length=200)
     labels: list[Label] | None = Field(None, max_length=LABELS_MAX)
-
-
-class NewNote(BaseModel):
-    """A note."""
-
-    text: str = Field(min_length=1, max_length=20_000, examples=["the batch job of the neighbour"])
-
-
-class Note(BaseModel):
-    """A note with its author and time."""
-
-    note_id: int
-    author: str
-    text: str
-    written_ns: int
 
 
 _SORTS = {
@@ -196,32 +181,8 @@ def download(here: Here, me: Me, capture_id: CaptureId) -> FileResponse:
     )
 
 
-@router.get("/{capture_id}/notes")
-def list_notes(here: Here, me: Me, capture_id: CaptureId, limit: AtMost = 1000, offset: After = 0) -> list[Note]:
-    """List the notes, the oldest first."""
-    here.capture(me, capture_id)
-    rows = here.catalogue.rows(
-        "SELECT * FROM note WHERE capture_id = ? ORDER BY note_id LIMIT ? OFFSET ?", (capture_id, limit, offset)
-    )
-    return [_note(row) for row in rows]
-
-
-@router.post("/{capture_id}/notes", status_code=201)
-def add_note(here: Here, me: Me, capture_id: CaptureId, note: NewNote) -> Note:
-    """Add a note."""
-    me.needs("uploader")
-    here.capture(me, capture_id)
-    number = here.catalogue.write(
-        "INSERT INTO note (capture_id, author, text, written_ns) VALUES (?, ?, ?, ?)",
-        (capture_id, me.name, note.text, now_ns()),
-    )
-    row = here.catalogue.row("SELECT * FROM note WHERE note_id = ?", (number,))
-    assert row is not None
-    return _note(row)
-
-
 def deletable(here: Server, me: Who, capture_id: str) -> None:
-    """Refuse a user who may not delete a capture: whoever did not upload it, and is no admin."""
+    """Refuse a user who may not delete a capture: an uploader can delete what was uploaded with the same token."""
     me.needs("uploader")
     row = here.capture(me, capture_id)
     if me.role != "admin" and row["token_id"] != me.token_id:
@@ -248,7 +209,3 @@ def described(here: Here, row: Row) -> Capture:
     )
     fields = {name: row[name] for name in row.keys() if name in Capture.model_fields}  # noqa: SIM118 - a Row has no "in"
     return Capture(**fields, labels=labels_of(here, row["capture_id"]), findings=dict(map(tuple, findings)))
-
-
-def _note(row: Row) -> Note:
-    return Note(**{name: row[name] for name in Note.model_fields})
