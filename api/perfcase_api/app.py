@@ -26,7 +26,20 @@ from perfcase_api.imports import Imports
 from perfcase_api.jobs import Jobs
 from perfcase_api.nursery import Nursery
 from perfcase_api.origins import SameOriginMiddleware
-from perfcase_api.routes import access, analysis, captures, metrics, oidc, page, recorder, sql, uploads
+from perfcase_api.routes import (
+    access,
+    analysis,
+    captures,
+    imports,
+    metrics,
+    notes,
+    oidc,
+    page,
+    recorder,
+    saved,
+    sql,
+    uploads,
+)
 from perfcase_api.settings import Oidc, Settings
 from perfcase_api.state import Server
 from perfcase_api.uploads import Uploads
@@ -99,8 +112,8 @@ def create_app(settings: Settings) -> FastAPI:
     # Not an argument: FastAPI warns of it, as its own server can do that. Ours must not put the path before those of requests.
     app.root_path = settings.root_path
     errors.install(app)
-    for router in (uploads.whole, captures.router, uploads.router, sql.router, analysis.router, analysis.comparisons,
-                   access.router, oidc.router, metrics.router, page.router, recorder.router):  # fmt: skip
+    for router in (uploads.whole, captures.router, imports.router, notes.router, uploads.router, sql.router, analysis.router, analysis.comparisons,
+                   saved.router, access.router, oidc.router, metrics.router, page.router, recorder.router):  # fmt: skip
         app.include_router(router)
 
     @app.get("/v1/health", tags=["service"])

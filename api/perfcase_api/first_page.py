@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout, suppress
 
 from perfcase.case import store
@@ -52,11 +52,18 @@ def step(duration_ns: int) -> int:
         scale *= 10
 
 
-def answers(case: store.Case, opened: Opened, duration_ns: int | None) -> list[str | None]:
+def answers(
+    case: store.Case,
+    opened: Opened,
+    duration_ns: int | None,
+    progress: Callable[[int, int], None] = lambda _done, _of: None,
+) -> list[str | None]:
     """Return the text of the answer to each question; None where there is none, or one that is long. ``opened`` has the views worked out."""
     found: list[str | None] = []
     room = _BYTES_MAX
-    for request in questions(duration_ns):
+    asked = questions(duration_ns)
+    for number, request in enumerate(asked):
+        progress(number, len(asked))
         text = None
         with suppress(PerfcaseError, duckdb.Error):
             if isinstance(request, view.Request) and request.settings:

@@ -36,19 +36,23 @@ def run(file: Path, folder: Path, name: str, limits: dict[str, int]) -> None:
     """Import, then read what the catalogue lists. ``name``: what the capture is called, for people: all files of captures are named alike."""
     sandbox.be_called(NAME)
     enclose(file, folder, limits)
-    last = 0.0
+    last, last_phase = 0.0, ""
 
-    def progress(phase: str, records: int) -> None:
-        nonlocal last
-        if time.monotonic() - last >= _REPORT_INTERVAL_S:
-            last = time.monotonic()
-            say({"phase": phase, "records": records})
+    def progress(phase: str, records: int, read_ns: tuple[int, int] | None = None) -> None:
+        nonlocal last, last_phase
+        if phase != last_phase or time.monotonic() - last >= _REPORT_INTERVAL_S:
+            last, last_phase = time.monotonic(), phase
+            known = {"done": read_ns[0], "total": read_ns[1], "unit": "ns"} if read_ns else {}
+            say({"phase": phase, "records": records, **known})
+
+    def answered(done: int, total: int) -> None:
+        say({"phase": "first page", "records": 0, "done": done, "total": total, "unit": "questions"})
 
     try:
         # The server's name of the capture, which its tables have as well: the folder that the file is in.
         options = {"capture_id": file.parent.name, "name": name}
         imported = store.open_case(file, folder / "case", progress, options=options)
-        say({"phase": "findings and report", "records": 0})
+        progress("findings", 0)
         row = store.table_row(imported.folder, "capture", _COLUMNS) or (None,) * 7
         names = ("host", "kernel", "started_ns", "duration_ns", "remark", "ticket")
         labels = (row[6] or "").split(",")
@@ -56,8 +60,9 @@ def run(file: Path, folder: Path, name: str, limits: dict[str, int]) -> None:
             connection = opened.connection
             prepare(connection)
             found = connection.execute("SELECT finding, severity, subject, message FROM finding").fetchall()
+            progress("figures", 0)
             figures = keep_all(connection, is_thorough=True)
-            answers = first_page.answers(imported, opened, row[3])
+            answers = first_page.answers(imported, opened, row[3], answered)
         capture = dict(zip(names, row[:6], strict=True))
         say({"capture": capture, "labels": labels, "findings": found, "figures": figures, "answers": answers})
     except PerfcaseError as error:

@@ -13,7 +13,8 @@ import logging
 import math
 import shutil
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from perfcase.catalogue.views import load_views
 from perfcase_api import first_page, storage
 from perfcase_api.answers import AnswerCache, build, keep_answer
 from perfcase_api.catalogue import Catalogue
+from perfcase_api.import_phases import PHASES, UNITS
 from perfcase_api.jobs import PATIENCE
 from perfcase_api.nursery import Child, Nursery
 from perfcase_api.question import Question
@@ -32,6 +34,9 @@ State = dict[str, Any]
 _MESSAGE_MAX = 2000
 _LINE_MAX = 1 << 22
 _POLL_S = 0.5
+_TOTAL_MAX = 1 << 53
+_FOLLOWED_MAX = 200
+"""Imports that one stream tells of: a new version imports every capture of a store again."""
 
 
 WORKING = "importing"
@@ -54,7 +59,8 @@ class Imports:
         self._uploads = uploads
         self._nursery = nursery
         self._answers = answers
-        self._queue: asyncio.Queue[str] = asyncio.Queue()
+        self._waiting: deque[str] = deque()
+        self._called = asyncio.Event()
         self._progress: dict[str, State] = {}
         self._changed = asyncio.Condition()
         self._tasks: list[asyncio.Task[None]] = []
@@ -71,7 +77,7 @@ class Imports:
                     "UPDATE capture SET state = 'uploaded' WHERE capture_id = ?", (row["capture_id"],)
                 )
         for row in self._catalogue.rows("SELECT capture_id FROM capture WHERE state = 'uploaded' ORDER BY uploaded_ns"):
-            self._queue.put_nowait(row["capture_id"])
+            self.add(row["capture_id"])
         self._tasks = [
             asyncio.create_task(self._work()),
             asyncio.create_task(self._find_damaged([row["capture_id"] for row in ready])),
@@ -79,10 +85,14 @@ class Imports:
 
     def add(self, capture_id: str) -> None:
         """Put a capture at the end of the queue."""
-        self._queue.put_nowait(capture_id)
+        if capture_id not in self._waiting:
+            self._waiting.append(capture_id)
+        self._called.set()
 
     async def stop(self, capture_id: str) -> None:
         """End the import of a capture that the catalogue has forgotten, if it is at work, and wait for that."""
+        if capture_id in self._waiting:
+            self._waiting.remove(capture_id)
         if self._at_work == capture_id and self._process is not None and self._process.returncode is None:
             self._process.kill()
         async with self._changed:
@@ -104,19 +114,55 @@ class Imports:
                 yield state
             if state["state"] in ("ready", "failed", "gone"):
                 return
-            async with self._changed:
-                with contextlib.suppress(TimeoutError):
-                    # Not for ever: a change that came between the look and the wait is seen at the next turn.
-                    await asyncio.wait_for(self._changed.wait(), 0.5)
+            await self._change()
+
+    async def follow_all(self, sees: Callable[[str], bool]) -> AsyncIterator[list[State]]:
+        """Yield the imports that wait or work, those of the tickets that one sees, and each change, until there is none.
+
+        What has ended is told once more, with how it ended.
+        """
+        last: list[State] | None = None
+        while True:
+            rows = self._catalogue.rows(
+                "SELECT capture_id, ticket, is_new FROM capture WHERE state IN ('uploaded', 'importing')"
+                " ORDER BY is_new DESC, uploaded_ns, capture_id"
+            )
+            seen = [row for row in rows if sees(row["ticket"])][:_FOLLOWED_MAX]
+            states = [
+                {"capture_id": row["capture_id"], "is_new": bool(row["is_new"]), **self.state(row["capture_id"])}
+                for row in seen
+            ]
+            now = {row["capture_id"] for row in seen}
+            ended = [each["capture_id"] for each in last or () if each["capture_id"] not in now]
+            if states != last:
+                last = states
+                yield [*states, *({"capture_id": each, **self.state(each)} for each in ended)]
+            if not states:
+                return
+            await self._change()
+
+    async def _change(self) -> None:
+        async with self._changed:
+            with contextlib.suppress(TimeoutError):
+                # Not for ever: a change that came between the look and the wait is seen at the next turn.
+                await asyncio.wait_for(self._changed.wait(), 0.5)
 
     def state(self, capture_id: str) -> State:
-        """Return where an import is: state, and phase and records while it runs."""
+        """Return where an import is: state; its place in the queue while it waits; phase, records and more while it runs."""
         row = self._catalogue.row("SELECT state, reason FROM capture WHERE capture_id = ?", (capture_id,))
         if row is None:
             return {"state": "gone"}
         state: State = {"state": row["state"]}
         if row["reason"]:
             state["reason"] = row["reason"]
+        if row["state"] == "uploaded" and capture_id in self._waiting:
+            # The one at work has the first place.
+            before = int(self._at_work is not None)
+            return {
+                **state,
+                "place": self._waiting.index(capture_id) + 1 + before,
+                "of": len(self._waiting) + before,
+            }
         # The last message of its process stays there for a moment after the import has ended.
         return {**state, **self._progress.get(capture_id, {})} if row["state"] == "importing" else state
 
@@ -129,12 +175,14 @@ class Imports:
                 is_ours = db.execute(again, (capture_id,)).rowcount > 0
             # It may have been deleted meanwhile, or is being imported.
             if is_ours:
-                self._queue.put_nowait(capture_id)
+                self.add(capture_id)
 
     async def _work(self) -> None:
         while True:
-            capture_id = await self._queue.get()
-            self._at_work = capture_id
+            while not self._waiting:
+                self._called.clear()
+                await self._called.wait()
+            capture_id = self._at_work = self._waiting.popleft()
             try:
                 await self._import(capture_id)
             except Exception as error:
@@ -193,10 +241,7 @@ class Imports:
                 async for line in process.stdout:
                     message = json.loads(line)
                     if "phase" in message:
-                        self._progress[capture_id] = {
-                            "phase": str(message["phase"])[:100],
-                            "records": int(message["records"]),
-                        }
+                        self._progress[capture_id] = _progress_of(message)
                         await self._tell()
                     else:
                         done = message
@@ -243,7 +288,8 @@ class Imports:
 
     def _failed(self, capture_id: str, reason: str) -> None:
         self._catalogue.write(
-            "UPDATE capture SET state = 'failed', reason = ? WHERE capture_id = ?", (reason[:_MESSAGE_MAX], capture_id)
+            "UPDATE capture SET state = 'failed', is_new = 0, reason = ? WHERE capture_id = ?",
+            (reason[:_MESSAGE_MAX], capture_id),
         )
 
     def _ready(self, capture_id: str, done: State) -> None:
@@ -252,7 +298,7 @@ class Imports:
         labels = [label for label in done["labels"] if 0 < len(label) <= LABEL_MAX][:LABELS_MAX]
         with self._catalogue.writing() as db:
             changed = db.execute(
-                "UPDATE capture SET state = 'ready', host = :host, kernel = :kernel, started_ns = :started_ns,"
+                "UPDATE capture SET state = 'ready', is_new = 0, host = :host, kernel = :kernel, started_ns = :started_ns,"
                 " duration_ns = :duration_ns, remark = :remark, ticket = CASE WHEN ticket = '' THEN :ticket ELSE ticket END"
                 " WHERE capture_id = :capture_id",
                 {**capture, "capture_id": capture_id},
@@ -286,6 +332,21 @@ class Imports:
     async def _tell(self) -> None:
         async with self._changed:
             self._changed.notify_all()
+
+
+def _progress_of(message: State) -> State:
+    """Return what an untrusted process says of its progress, within bounds."""
+    said = {"phase": str(message["phase"])[:100], "records": int(message["records"])}
+    done, total, unit = message.get("done"), message.get("total"), message.get("unit")
+    if (
+        isinstance(done, int)
+        and isinstance(total, int)
+        and 0 <= done <= total <= _TOTAL_MAX
+        and unit in UNITS
+        and total
+    ):
+        said.update(done=done, total=total, unit=unit)
+    return {**said, "step": PHASES.index(said["phase"]) + 1, "steps": len(PHASES)} if said["phase"] in PHASES else said
 
 
 def _empty(folder: Path) -> None:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import errno
 import hashlib
+import json
 import os
 import re
 import secrets
 import shutil
 import threading
-from collections.abc import AsyncIterator
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -30,6 +32,7 @@ from perfcase_api.who import Who
 _DAMAGE_MAX = 100
 NAME_MAX = 200
 LABEL_MAX, LABELS_MAX = 100, 100
+_MADE_MAX = 1000
 
 
 def clean_name(name: str) -> str:
@@ -46,6 +49,17 @@ class _Arriving:
     checked: Checked = field(default_factory=Checked)
     unchecked_bytes: int = 0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    is_cancelled: bool = False
+
+
+@dataclass(frozen=True)
+class Made:
+    """The capture of an upload that is complete."""
+
+    capture_id: str
+    is_new: bool
+    """False: the same file was here before."""
+    token_id: int | None
 
 
 class Uploads:
@@ -56,6 +70,7 @@ class Uploads:
         self._catalogue = catalogue
         self._check = check
         self._arriving: dict[str, _Arriving] = {}
+        self._made: OrderedDict[str, Made] = OrderedDict()
         self._placing = threading.Lock()
         self.parts = settings.store / "uploads"
         self.captures = settings.store / "captures"
@@ -70,7 +85,9 @@ class Uploads:
         """Return the import of a capture."""
         return self.captures / capture_id / "case"
 
-    def begin(self, who: Who, name: str, size_bytes: int, ticket: str, *, accept_damaged: bool) -> Row:
+    def begin(
+        self, who: Who, name: str, size_bytes: int, ticket: str, *, labels: Sequence[str] = (), accept_damaged: bool
+    ) -> Row:
         """Return a new upload."""
         who.needs("uploader")
         if ticket and not who.sees(ticket):
@@ -91,9 +108,9 @@ class Uploads:
                 raise ApiError("too_large", f"{held:,} of {limits.quota_bytes:,} bytes are used", "delete captures")
             upload_id = secrets.token_hex(16)
             db.execute(
-                "INSERT INTO upload VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO upload VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (upload_id, clean_name(name), ticket, size_bytes, int(accept_damaged), who.token_id, now_ns(),
-                 who.ticket_prefix),
+                 who.ticket_prefix, json.dumps(list(labels))),
             )  # fmt: skip
         (self.parts / upload_id).touch(mode=0o600)
         return self.find(who, upload_id)
@@ -115,8 +132,8 @@ class Uploads:
         except FileNotFoundError:
             return 0
 
-    async def append(self, upload: Row, offset: int, data: AsyncIterator[bytes]) -> str | None:
-        """Add bytes at ``offset``, which must be the end. Return the capture's id if the file is whole now."""
+    async def append(self, upload: Row, offset: int, data: AsyncIterator[bytes]) -> Made | None:
+        """Add bytes at ``offset``, which must be the end. Return the capture if the file is whole now."""
         upload_id = upload["upload_id"]
         arriving = self._arriving.setdefault(upload_id, _Arriving())
         if arriving.lock.locked():
@@ -129,6 +146,7 @@ class Uploads:
                                "GET the upload: it says where to go on")  # fmt: skip
             with path.open("ab") as file:
                 async for chunk in data:
+                    _go_on(arriving)
                     if size + len(chunk) > upload["size_bytes"]:
                         raise ApiError("too_large", f"more than the {upload['size_bytes']:,} bytes that were announced")
                     try:
@@ -144,11 +162,31 @@ class Uploads:
                         await self._look(upload, arriving, is_whole=False)
             is_whole = size == upload["size_bytes"]
             await self._look(upload, arriving, is_whole=is_whole)
+            _go_on(arriving)
             if not is_whole:
                 return None
-            capture_id = await asyncio.to_thread(self._finish, upload, arriving.checked)
-            del self._arriving[upload_id]
-            return capture_id
+            made = await asyncio.to_thread(self._finish, upload, arriving.checked)
+            self._arriving.pop(upload_id, None)
+            self._made[upload_id] = made
+            if len(self._made) > _MADE_MAX:
+                self._made.popitem(last=False)
+            return made
+
+    async def cancel(self, who: Who, upload_id: str) -> Made | None:
+        """Forget an upload and remove what has arrived. Return its capture if it is complete: that is for the caller to remove.
+
+        A request may be sending it: it ends with an error, unless it makes the capture just now.
+        """
+        made = self._made.get(upload_id)
+        if made is None or made.token_id != who.token_id:
+            self.find(who, upload_id)
+            arriving = self._arriving.setdefault(upload_id, _Arriving())
+            arriving.is_cancelled = True
+            async with arriving.lock:
+                made = self._made.get(upload_id)
+                if made is None:
+                    self.abort(upload_id)
+        return made
 
     def abort(self, upload_id: str) -> None:
         """Forget an upload and remove what has arrived."""
@@ -158,9 +196,18 @@ class Uploads:
 
     def forget(self, capture_id: str) -> None:
         """Delete a capture from the catalogue. ``remove`` deletes its files, now or at the next start of the server."""
+        self._forget(capture_id, "")
+
+    def forget_new(self, capture_id: str) -> bool:
+        """Do the same with a capture whose first import has not ended; return whether it was one."""
+        return self._forget(capture_id, " AND is_new AND state IN ('uploaded', 'importing')")
+
+    def _forget(self, capture_id: str, condition: str) -> bool:
         with self._catalogue.writing() as db:
-            db.execute("DELETE FROM capture WHERE capture_id = ?", (capture_id,))
-            db.execute("INSERT OR IGNORE INTO deleted VALUES (?)", (capture_id,))
+            gone = db.execute(f"DELETE FROM capture WHERE capture_id = ?{condition}", (capture_id,)).rowcount > 0
+            if gone or not condition:
+                db.execute("INSERT OR IGNORE INTO deleted VALUES (?)", (capture_id,))
+        return gone
 
     def remove(self, capture_id: str) -> None:
         """Remove the files of a capture that was forgotten, if it was not uploaded again meanwhile."""
@@ -252,16 +299,17 @@ class Uploads:
             notes = f"ticket {ticket} is not in scope" if ticket else "the capture has no ticket"
             raise ApiError("not_permitted", notes, f"give one that begins with {prefix}, with ticket")
 
-    def _finish(self, upload: Row, checked: Checked) -> str:
+    def _finish(self, upload: Row, checked: Checked) -> Made:
         part = self.parts / upload["upload_id"]
         wholeness.flush_one(part)
         capture_id = identity(store.import_core().hash_file(str(part)), upload["ticket_prefix"])
         with self._placing:
-            self._place(upload, checked, part, capture_id)
+            is_new = self._place(upload, checked, part, capture_id)
         part.unlink(missing_ok=True)
-        return capture_id
+        return Made(capture_id, is_new, upload["token_id"])
 
-    def _place(self, upload: Row, checked: Checked, part: Path, capture_id: str) -> None:
+    def _place(self, upload: Row, checked: Checked, part: Path, capture_id: str) -> bool:
+        """Return whether the capture is new."""
         folder = self.captures / capture_id
         folder.mkdir(exist_ok=True, mode=0o700)
         target = self.file(capture_id)
@@ -273,12 +321,16 @@ class Uploads:
             wholeness.flush_one(place)
         ticket = upload["ticket"] or clean_ticket(checked.ticket)
         with self._catalogue.writing() as db:
-            db.execute(
-                "INSERT INTO capture (capture_id, name, size_bytes, ticket, state, damage, uploaded_ns, token_id)"
-                " VALUES (?, ?, ?, ?, 'uploaded', ?, ?, ?) ON CONFLICT DO NOTHING",
+            placed = db.execute(
+                "INSERT INTO capture (capture_id, name, size_bytes, ticket, state, damage, uploaded_ns, token_id, is_new)"
+                " VALUES (?, ?, ?, ?, 'uploaded', ?, ?, ?, 1) ON CONFLICT DO NOTHING",
                 (capture_id, upload["name"], upload["size_bytes"], ticket, "; ".join(checked.damage) or None, now_ns(),
                  upload["token_id"]),
             )  # fmt: skip
+            is_new = placed.rowcount > 0
+            if is_new:
+                labels = json.loads(upload["labels"])
+                db.executemany("INSERT OR IGNORE INTO label VALUES (?, ?)", [(capture_id, label) for label in labels])
             (held,) = db.execute("SELECT ticket FROM capture WHERE capture_id = ?", (capture_id,)).fetchone()
             if not held.startswith(upload["ticket_prefix"]):
                 raise ApiError(
@@ -286,6 +338,12 @@ class Uploads:
                 )
             db.execute("DELETE FROM deleted WHERE capture_id = ?", (capture_id,))
             db.execute("DELETE FROM upload WHERE upload_id = ?", (upload["upload_id"],))
+        return is_new
+
+
+def _go_on(arriving: _Arriving) -> None:
+    if arriving.is_cancelled:
+        raise ApiError("conflict", "the upload was cancelled")
 
 
 def identity(file_hash: str, ticket_prefix: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import subprocess
 from pathlib import Path
@@ -24,17 +25,29 @@ ROUTES = [
     ("GET", "/v1/captures/{}/views/thread?limit=1", VIEWER),
     ("GET", "/v1/captures/{}/findings", VIEWER),
     ("GET", "/v1/captures/{}/info", VIEWER),
+    ("GET", "/v1/imports", VIEWER),
     ("GET", "/v1/schema", VIEWER),
     ("GET", "/v1/schema/thread", VIEWER),
     ("POST", "/v1/sql", VIEWER),
     ("PATCH", "/v1/captures/{}", UPLOADER),
     ("POST", "/v1/captures/{}/notes", UPLOADER),
+    ("DELETE", "/v1/captures/{}/notes/1", ADMIN),
+    ("GET", "/v1/queries", VIEWER),
+    ("GET", "/v1/boards", VIEWER),
+    ("GET", "/v1/boards/999", VIEWER),
+    ("POST", "/v1/queries", UPLOADER),
+    ("PUT", "/v1/queries/999", UPLOADER),
+    ("DELETE", "/v1/queries/999", UPLOADER),
+    ("POST", "/v1/boards", UPLOADER),
+    ("PUT", "/v1/boards/999", UPLOADER),
+    ("DELETE", "/v1/boards/999", UPLOADER),
     ("POST", "/v1/uploads", UPLOADER),
     ("POST", "/v1/captures?name=x", UPLOADER),
     ("GET", "/v1/tokens", ADMIN),
     ("POST", "/v1/tokens", ADMIN),
     ("DELETE", "/v1/tokens/999", ADMIN),
     ("GET", "/v1/audit", ADMIN),
+    ("DELETE", "/v1/captures/{}/import", ADMIN),
     ("DELETE", "/v1/captures/{}", ADMIN),
 ]
 PUBLIC = {"/v1/health": 200, "/v1/sign-in": 200, "/v1/oidc": 404, "/v1/oidc/callback": 404}
@@ -43,6 +56,10 @@ BODIES = {
     "/v1/sql": {"sql": "SELECT 1", "capture_id": "{}"},
     "/v1/captures/{}": {"labels": []},
     "/v1/captures/{}/notes": {"text": "x"},
+    "/v1/queries": {"name": "x", "sql": "SELECT 1"},
+    "/v1/queries/999": {"name": "x", "sql": "SELECT 1"},
+    "/v1/boards": {"name": "x", "figures": []},
+    "/v1/boards/999": {"name": "x", "figures": []},
     "/v1/uploads": {"name": "x", "size_bytes": 1},
     "/v1/captures?name=x": {"x": 1},
     "/v1/tokens": {"name": "x", "role": "viewer"},
@@ -108,8 +125,10 @@ def test_routes_are_all_there(admin: httpx.Client) -> None:
     with httpx.Client(base_url=admin.base_url) as nobody:
         for path, methods in paths.items():
             for method in methods:
-                filled = (
-                    path.replace("{capture_id}", "0" * 64).replace("{upload_id}", "0" * 32).replace("{token_id}", "1")
+                filled = re.sub(
+                    "{(token|note|query|board)_id}",
+                    "1",
+                    path.replace("{capture_id}", "0" * 64).replace("{upload_id}", "0" * 32),
                 )
                 body = {"token": "x"} if path == "/v1/session" else None
                 status = nobody.request(method.upper(), filled.replace("{name}", "x"), json=body).status_code

@@ -63,7 +63,25 @@ def asked(client: httpx.Client) -> dict[str, dict[str, Any]]:
     client.delete(f"/v1/captures/{failed}")
     at = "/v1/captures/{capture_id}"
     ask(f"PATCH {at}", capture, {"labels": ["before the update"]})
-    ask(f"POST {at}/notes", f"{capture}/notes", {"text": "the client writes twice and waits"})
+    note = {
+        "text": "the client writes twice and waits",
+        "start_ns": 1_000_000_000,
+        "end_ns": 2_000_000_000,
+        "finding": "delayed_ack",
+    }
+    ask(f"POST {at}/notes", f"{capture}/notes", note)
+    query = {
+        "name": "threads by name",
+        "sql": "SELECT tid FROM thread WHERE comm = $comm",
+        "set": ["comm=java"],
+        "chart": "",
+    }
+    board = {"name": "nightly", "figures": ["view=thread_time&measure=switch_count"]}
+    for kind, body in (("query", query), ("board", board)):
+        kinds = {"query": "queries", "board": "boards"}[kind]
+        number = ask(f"POST /v1/{kinds}", "", body)[f"{kind}_id"]
+        ask(f"PUT /v1/{kinds}/{{{kind}_id}}", f"/v1/{kinds}/{number}", body)
+    ask("GET /v1/boards/{board_id}", f"/v1/boards/{number}")
     for route, more in (
         ("/findings", "?limit=1"), ("/export", "?to=folded"),
         ("/views/{name}", "/views/thread_time?order=on_cpu_ns+DESC&limit=1"),

@@ -199,7 +199,7 @@ def test_an_import_that_is_killed_leaves_nothing_half_done(recorded: Recorded) -
 def test_an_interrupt_ends_an_import_and_cleans_up(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     file = recorded(CAPTURE)
 
-    def interrupted(phase: str, records: int) -> None:
+    def interrupted(phase: str, records: int, read_ns: tuple[int, int] | None) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -31,6 +31,7 @@ PAGES = {
     "diff": "diff?a={tcp}&b={pipe}",
     "history": "history?view=cpu_utilization&measure=busy_ratio",
     "sql": "sql?capture={tcp}&sql=SELECT%20comm%20FROM%20thread",
+    "sql-chart": "sql?capture={tcp}&sql=SELECT%20comm,%20on_cpu_ns%20FROM%20thread_time%20WHERE%20tid%20%3E%20$n&set=n%3D0&chart=bars",
     "admin": "admin",
 }
 

@@ -58,10 +58,18 @@ def test_two_are_chosen_to_be_compared(shown: Page, site: Site) -> None:
     assert f"b={site.ids['pipe']}" in shown.see("location.hash")
 
 
+def choose(page: Page, *files: Path) -> None:
+    """Choose files, and confirm with what the dialog offers."""
+    page.choose_files("input[type=file]", *files)
+    page.until("document.activeElement.matches('.upload-dialog input')")
+    page.press("Enter")
+    page.until("!document.querySelector('.upload-dialog')")
+
+
 def test_upload_describe_delete(shown: Page, tmp_path: Path, look) -> None:
     file = tmp_path / f"{TEXT.replace('/', '')}.perfcase"
     file.write_bytes(hostile(SAMPLES / "d-nagle" / "pipe.perfcase", b"order-client", ()))
-    shown.choose_files("input[type=file]", file)
+    choose(shown, file)
     shown.has("ready", ".uploads")
     # Names are text, whatever they look like.
     shown.until(f"{ROWS}.filter((name) => name.startsWith('<img')).length === 2")
@@ -97,7 +105,7 @@ def test_an_upload_goes_on_after_the_connection_broke(shown: Page, site: Site, t
     shown.call(
         "Network.emulateNetworkConditions", offline=False, latency=3000, downloadThroughput=-1, uploadThroughput=-1
     )
-    shown.choose_files("input[type=file]", file)
+    choose(shown, file)
     with site.running.client() as client:
         store = site.running.store / "uploads"
         while not any(part.stat().st_size == 1 << 20 for part in store.iterdir()):
@@ -128,6 +136,10 @@ def test_what_is_no_capture_is_refused_with_a_reason(shown: Page, tmp_path: Path
     data = {"items": [], "files": [str(file)], "dragOperationsMask": 1}
     for kind in ("dragEnter", "dragOver", "drop"):
         shown.call("Input.dispatchDragEvent", type=kind, x=box[0], y=box[1], data=data)
+    shown.has("notes.txt", ".upload-dialog h2")
+    assert not [url for url in shown.requests if url.endswith("/v1/uploads")], "nothing is sent before it is confirmed"
+    shown.until("document.activeElement.matches('.upload-dialog input')")
+    shown.press("Enter")
     shown.has("not imported", ".uploads-failed")
     shown.has("notes.txt", ".uploads")
     shown.screenshot("upload-refused")

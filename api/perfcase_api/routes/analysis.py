@@ -135,8 +135,13 @@ async def show_summary(
     request: Annotated[summary.Request, Depends(query_of(summary.Request, to=summary.USUAL))],
     only: Only,
 ) -> Response:
-    """Write one page for the ticket, as a file: findings, the tables of the report, flame graphs, how far to trust it."""
+    """Write one page for the ticket, as a file: notes, findings, the tables of the report, flame graphs, how far to trust it."""
     here.ready(me, capture_id)
+    written = here.catalogue.rows(
+        "SELECT author, written_ns, text, start_ns, end_ns, finding FROM note WHERE capture_id = ? ORDER BY note_id",
+        (capture_id,),
+    )
+    request = replace(request, notes=tuple(map(tuple, written)))
     form = request.to or summary.USUAL
     answer = await ask(here, me, http, Question(request, [capture_id], only=only.conditions()), MEDIA[form])
     answer.headers["Content-Disposition"] = f'attachment; filename="summary.{form}"'

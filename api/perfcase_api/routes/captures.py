@@ -1,22 +1,22 @@
-"""Routes of captures: list, search, describe, label, note, download, delete, and follow the import."""
+"""Routes of captures: list, search, describe, label, download, delete."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Response
-from fastapi.responses import FileResponse, StreamingResponse
+from fastapi.responses import FileResponse
 from pydantic import BaseModel, Field
 
 from perfcase.catalogue.rules import SEVERITIES
-from perfcase_api.catalogue import Row, now_ns
+from perfcase_api.catalogue import Row
 from perfcase_api.errors import ApiError
 from perfcase_api.responses import answers
-from perfcase_api.state import Here, Me, sse
+from perfcase_api.state import Here, Me, Server
 from perfcase_api.uploads import LABEL_MAX, LABELS_MAX, clean_ticket
+from perfcase_api.who import Who
 
 router = APIRouter(prefix="/v1/captures", tags=["captures"])
 
@@ -60,26 +60,14 @@ class Page(BaseModel):
     total: int
 
 
+Label = Annotated[str, Field(min_length=1, max_length=LABEL_MAX)]
+
+
 class Change(BaseModel):
     """The changes to a capture."""
 
     ticket: str | None = Field(None, max_length=200)
-    labels: list[Annotated[str, Field(min_length=1, max_length=LABEL_MAX)]] | None = Field(None, max_length=LABELS_MAX)
-
-
-class NewNote(BaseModel):
-    """A note."""
-
-    text: str = Field(min_length=1, max_length=20_000, examples=["the batch job of the neighbour"])
-
-
-class Note(BaseModel):
-    """A note with its author and time."""
-
-    note_id: int
-    author: str
-    text: str
-    written_ns: int
+    labels: list[Label] | None = Field(None, max_length=LABELS_MAX)
 
 
 _SORTS = {
@@ -169,10 +157,7 @@ def change_capture(here: Here, me: Me, capture_id: CaptureId, change: Change) ->
 @router.delete("/{capture_id}", status_code=204)
 async def delete_capture(here: Here, me: Me, capture_id: CaptureId) -> Response:
     """Delete a capture: the original, its import, its notes. An uploader can delete what was uploaded with the same token."""
-    me.needs("uploader")
-    row = here.capture(me, capture_id)
-    if me.role != "admin" and row["token_id"] != me.token_id:
-        raise ApiError("not_permitted", "uploaded by somebody else", "an admin may delete it")
+    deletable(here, me, capture_id)
     await asyncio.to_thread(here.uploads.forget, capture_id)
     await here.imports.stop(capture_id)
     await asyncio.to_thread(here.uploads.remove, capture_id)
@@ -196,56 +181,12 @@ def download(here: Here, me: Me, capture_id: CaptureId) -> FileResponse:
     )
 
 
-@router.get("/{capture_id}/notes")
-def list_notes(here: Here, me: Me, capture_id: CaptureId, limit: AtMost = 1000, offset: After = 0) -> list[Note]:
-    """List the notes, the oldest first."""
-    here.capture(me, capture_id)
-    rows = here.catalogue.rows(
-        "SELECT * FROM note WHERE capture_id = ? ORDER BY note_id LIMIT ? OFFSET ?", (capture_id, limit, offset)
-    )
-    return [_note(row) for row in rows]
-
-
-@router.post("/{capture_id}/notes", status_code=201)
-def add_note(here: Here, me: Me, capture_id: CaptureId, note: NewNote) -> Note:
-    """Add a note."""
-    me.needs("uploader")
-    here.capture(me, capture_id)
-    number = here.catalogue.write(
-        "INSERT INTO note (capture_id, author, text, written_ns) VALUES (?, ?, ?, ?)",
-        (capture_id, me.name, note.text, now_ns()),
-    )
-    row = here.catalogue.row("SELECT * FROM note WHERE note_id = ?", (number,))
-    assert row is not None
-    return _note(row)
-
-
-@router.get(
-    "/{capture_id}/progress",
-    response_class=StreamingResponse,
-    responses=answers("events", description="Events, as server-sent events are written."),
-)
-async def follow_import(here: Here, me: Me, capture_id: CaptureId) -> StreamingResponse:
-    """Follow the import. Server-sent events ``import`` say ``{"state", "phase", "records", "reason"}``, until it is done."""
-    here.capture(me, capture_id)
-
-    async def events() -> AsyncIterator[bytes]:
-        async for state in here.imports.follow(capture_id):
-            yield sse("import", state)
-
-    return StreamingResponse(events(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
-
-
-@router.post("/{capture_id}/import", status_code=202)
-def import_again(here: Here, me: Me, capture_id: CaptureId) -> Capture:
-    """Try a failed import again."""
+def deletable(here: Server, me: Who, capture_id: str) -> None:
+    """Refuse a user who may not delete a capture: an uploader can delete what was uploaded with the same token."""
     me.needs("uploader")
     row = here.capture(me, capture_id)
-    if row["state"] != "failed":
-        raise ApiError("conflict", f"the capture is {row['state']}", "only a failed import can be tried again")
-    here.catalogue.write("UPDATE capture SET state = 'uploaded', reason = NULL WHERE capture_id = ?", (capture_id,))
-    here.imports.add(capture_id)
-    return described(here, here.capture(me, capture_id))
+    if me.role != "admin" and row["token_id"] != me.token_id:
+        raise ApiError("not_permitted", "uploaded by somebody else", "an admin may delete it")
 
 
 def labels_of(here: Here, capture_id: str) -> list[str]:
@@ -268,7 +209,3 @@ def described(here: Here, row: Row) -> Capture:
     )
     fields = {name: row[name] for name in row.keys() if name in Capture.model_fields}  # noqa: SIM118 - a Row has no "in"
     return Capture(**fields, labels=labels_of(here, row["capture_id"]), findings=dict(map(tuple, findings)))
-
-
-def _note(row: Row) -> Note:
-    return Note(**{name: row[name] for name in Note.model_fields})

@@ -9,9 +9,10 @@ from pydantic import BaseModel, Field
 
 from perfcase_api.catalogue import Row
 from perfcase_api.errors import ApiError
-from perfcase_api.routes.captures import Capture, described
+from perfcase_api.routes.captures import Capture, Label, described
+from perfcase_api.routes.imports import cancel
 from perfcase_api.state import Here, Me
-from perfcase_api.uploads import clean_ticket
+from perfcase_api.uploads import LABELS_MAX, Made, clean_ticket
 from perfcase_api.who import Who
 
 router = APIRouter(prefix="/v1/uploads", tags=["uploads"])
@@ -25,6 +26,9 @@ class NewUpload(BaseModel):
     name: str = Field(min_length=1, max_length=1000, examples=["incident.perfcase"])
     size_bytes: int = Field(ge=1, lt=1 << 62)
     ticket: str = Field("", max_length=200, description="The ticket. Default: that of the manifest.")
+    labels: list[Label] = Field(
+        [], max_length=LABELS_MAX, description="Labels, besides those of the manifest.", examples=[["build=41"]]
+    )
     accept_damaged: bool = Field(False, description="Take the file although its checksums do not agree.")
 
 
@@ -36,12 +40,16 @@ class Upload(BaseModel):
     size_bytes: int
     offset_bytes: int = Field(description="The number of bytes that arrived: continue from here.")
     capture_id: str | None = Field(description="The id of the capture, when the file is complete.")
+    is_new: bool | None = Field(
+        description="False: the same file was here before; its ticket and labels stay as they are. null: it is not complete."
+    )
 
 
 @router.post("", status_code=201)
 def begin_upload(here: Here, me: Me, new: NewUpload) -> Upload:
     """Begin an upload. PATCH then adds the bytes."""
-    row = here.uploads.begin(me, new.name, new.size_bytes, clean_ticket(new.ticket), accept_damaged=new.accept_damaged)
+    ticket = clean_ticket(new.ticket)
+    row = here.uploads.begin(me, new.name, new.size_bytes, ticket, labels=new.labels, accept_damaged=new.accept_damaged)
     return _upload(here, row)
 
 
@@ -63,18 +71,18 @@ async def send_bytes(
 ) -> Upload:
     """Add bytes at the end. Each member of an archive is compared with its checksum in the manifest when it is complete."""
     row = here.uploads.find(me, upload_id)
-    capture_id = await here.uploads.append(row, upload_offset, request.stream())
-    if capture_id is None:
-        return _upload(here, row)
-    here.imports.add(capture_id)
-    return _upload(here, row, capture_id)
+    made = await here.uploads.append(row, upload_offset, request.stream())
+    if made is not None:
+        here.imports.add(made.capture_id)
+    return _upload(here, row, made)
 
 
 @router.delete("/{upload_id}", status_code=204)
-def abort_upload(here: Here, me: Me, upload_id: UploadId) -> Response:
-    """Cancel an upload."""
-    here.uploads.find(me, upload_id)
-    here.uploads.abort(upload_id)
+async def abort_upload(here: Here, me: Me, upload_id: UploadId) -> Response:
+    """Cancel an upload: nothing of it is left. If its last part has just made a capture, that is gone, too, unless it is imported already."""
+    made = await here.uploads.cancel(me, upload_id)
+    if made is not None and made.is_new:
+        await cancel(here, made.capture_id)
     return Response(status_code=204)
 
 
@@ -93,30 +101,36 @@ async def upload_whole(
     ],
     content_length: Annotated[int, Header(ge=1, lt=1 << 62, include_in_schema=False)],
     ticket: Annotated[str, Query(max_length=200, description="The ticket. Default: that of the manifest.")] = "",
+    label: Annotated[
+        list[Label] | None, Query(max_length=LABELS_MAX, description="Labels, besides those of the manifest.")
+    ] = None,
     accept_damaged: Annotated[bool, Query(description="Take the file although its checksums do not agree.")] = False,
 ) -> Capture:
     """Upload a capture in one request: ``curl --data-binary @incident.perfcase '…/v1/captures?name=incident.perfcase'``."""
-    row = here.uploads.begin(me, name, content_length, clean_ticket(ticket), accept_damaged=accept_damaged)
+    row = here.uploads.begin(
+        me, name, content_length, clean_ticket(ticket), labels=label or [], accept_damaged=accept_damaged
+    )
     try:
-        capture_id = await here.uploads.append(row, 0, request.stream())
+        made = await here.uploads.append(row, 0, request.stream())
     except BaseException:
         here.uploads.abort(row["upload_id"])
         raise
-    if capture_id is None:
+    if made is None:
         here.uploads.abort(row["upload_id"])
         raise ApiError("usage", "the body is shorter than its Content-Length")
-    here.imports.add(capture_id)
-    return _seen(here, me, capture_id)
+    here.imports.add(made.capture_id)
+    return _seen(here, me, made.capture_id)
 
 
-def _upload(here: Here, row: Row, capture_id: str | None = None) -> Upload:
-    offset = row["size_bytes"] if capture_id else here.uploads.offset(row["upload_id"])
+def _upload(here: Here, row: Row, made: Made | None = None) -> Upload:
+    offset = row["size_bytes"] if made else here.uploads.offset(row["upload_id"])
     return Upload(
         upload_id=row["upload_id"],
         name=row["name"],
         size_bytes=row["size_bytes"],
         offset_bytes=offset,
-        capture_id=capture_id,
+        capture_id=made.capture_id if made else None,
+        is_new=made.is_new if made else None,
     )
 
 

@@ -18,18 +18,19 @@ pub trait Source {
 
 /// Runs sources side by side until all are at their end. The next record is always the oldest of all sources.
 ///
-/// `progress` gets the number of records so far, about every 65,536 records. False when it returned false. The run ends
-/// early when rows cannot be written: closing the session gives the reason.
-pub fn run(sources: &mut [Box<dyn Source>], session: &mut Session, progress: &mut dyn FnMut(u64) -> bool) -> bool {
+/// `progress` gets the number of records so far and the time of the last one, about every 65,536 records. False when it
+/// returned false. The run ends early when rows cannot be written: closing the session gives the reason.
+pub fn run(sources: &mut [Box<dyn Source>], session: &mut Session, progress: &mut dyn FnMut(u64, i64) -> bool) -> bool {
     let mut count = 0u64;
     let mut times: Vec<Option<i64>> = sources.iter().map(|source| source.next_ts()).collect();
     while let Some((index, until)) = oldest(&times) {
         // Stay with one source while it is the oldest: this is often for many records, and the choice costs more than a
         // step.
         loop {
+            let at = times[index].unwrap_or(i64::MIN);
             sources[index].step(session);
             count += 1;
-            if count.is_multiple_of(65_536) && (session.has_failed() || !progress(count)) {
+            if count.is_multiple_of(65_536) && (session.has_failed() || !progress(count, at)) {
                 return session.has_failed();
             }
             times[index] = sources[index].next_ts();
@@ -42,7 +43,7 @@ pub fn run(sources: &mut [Box<dyn Source>], session: &mut Session, progress: &mu
     for source in sources {
         source.finish(session);
     }
-    progress(count)
+    progress(count, i64::MAX)
 }
 
 /// Gives the source with the oldest next record, and the oldest time of all others.

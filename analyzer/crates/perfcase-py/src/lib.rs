@@ -12,8 +12,8 @@ use pyo3::types::{PyDict, PyList};
 
 /// Imports a capture into `tables/` below `out_dir`.
 ///
-/// `options` may hold `name`, `kallsyms` (a path), `debug_dirs` (paths) and `capture_id`. `progress(phase, records)` is called now and then; an exception
-/// that it raises (Ctrl-C, say) ends the import. Gives
+/// `options` may hold `name`, `kallsyms` (a path), `debug_dirs` (paths) and `capture_id`. `progress(phase, records, read_ns)` is called now and then, where
+/// `read_ns` is how much of the recording's time is read and of how much, or None; an exception that it raises (Ctrl-C, say) ends the import. Gives
 /// `{"capture_id", "tables": {name: rows}, "other_columns": {name: [(column, type)]}, "issues": [{…}]}`.
 #[pyfunction]
 #[pyo3(signature = (path, out_dir, options=None, progress=None))]
@@ -33,7 +33,7 @@ fn import_capture<'py>(
             }
             let told = Python::attach(|py| {
                 py.check_signals()?;
-                progress.as_ref().map(|call| call.call1(py, (now.phase, now.records))).transpose()
+                progress.as_ref().map(|call| call.call1(py, (now.phase, now.records, now.read_ns))).transpose()
             });
             raised = told.err();
             raised.is_none()

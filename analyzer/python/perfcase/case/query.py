@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfcase.case import budget, exact
+from perfcase.case.values import Value
 from perfcase.case.wholeness import KEPT
 from perfcase.catalogue.schema import literal
 from perfcase.errors import PerfcaseError
@@ -153,6 +154,20 @@ def tune(connection: duckdb.DuckDBPyConnection, sharers: int = 1) -> None:
     connection.execute(f"SET disabled_optimizers = '{','.join(known.intersection(_OPTIMIZERS_OFF))}'")
 
 
+def check_values(connection: duckdb.DuckDBPyConnection, sql: str, values: Mapping[str, Value]) -> None:
+    """Check that each parameter of a query has a value, and that there is no other.
+
+    Raises:
+        PerfcaseError: that is not so (sql).
+    """
+    with sql_errors():
+        wanted = {name.lower() for each in connection.extract_statements(sql) for name in each.named_parameters}
+    for name in sorted(wanted - values.keys()):
+        raise PerfcaseError("sql", f"${name} has no value", f"--set {name}=VALUE")
+    for name in sorted(values.keys() - wanted):
+        raise PerfcaseError("sql", f"the query has no ${name}")
+
+
 def gate(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     """Return ``sql`` if it is exactly one SELECT. COPY, ATTACH and the like could write into the folder; EXPLAIN runs them."""
     with sql_errors():
@@ -168,8 +183,12 @@ def gate(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
 class Result:
     """The rows of one SELECT, fetched as they are asked for: once, by ``rows`` or by ``arrow``."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, sql: str, values: Mapping[str, Value] | None = None
+    ) -> None:
+        """Keep the query; ``values``: those of its parameters. DuckDB binds them, they never become SQL."""
         self._connection = connection
+        self._values = dict(values or {})
         self._sql = gate(connection, sql).strip().rstrip(";")
         self._cursor: duckdb.DuckDBPyConnection | None = None
         self._columns: list[str] | None = None
@@ -203,19 +222,19 @@ class Result:
         """Return the rows as text that DuckDB makes, many at a time. ``line`` returns, for the names and types of the columns, the SQL of a
         row's text over ``c0``, ``c1``, …; it has none for some types: then this returns None."""
         with sql_errors():
-            relation = self._connection.sql(self._sql)
+            relation = self._typed()
             self._columns = relation.columns
             made = line(relation.columns, relation.types)
             if made is None:
                 return None
             places = ", ".join(f"c{at}" for at in range(len(relation.columns)))
-            self._cursor = self._connection.execute(f"SELECT {made} FROM ({self._sql}\n) AS answer({places})")
+            self._cursor = self._execute(f"SELECT {made} FROM ({self._sql}\n) AS answer({places})")
         return ("".join([text for (text,) in batch]) for batch in self.batches())
 
     def relation(self) -> duckdb.DuckDBPyRelation:
         """Return the rows as a relation of DuckDB, with the types of the query."""
         with sql_errors():
-            return self._connection.sql(self._sql)
+            return self._relation(self._sql)
 
     def arrow(self) -> ArrowStream:
         """Return the rows as an Arrow C stream."""
@@ -223,18 +242,30 @@ class Result:
 
     def _stream(self, changes: Mapping[str, str]) -> tuple[ArrowStream, Sequence[str], Sequence[exact.Kind]]:
         """Return the rows with other types, and which columns and types they had."""
-        relation = self._connection.sql(self._sql)
+        relation = self._typed()
         names, kinds = relation.columns, relation.types
         cast = exact.select(self._sql, names, kinds, lambda kind: exact.changed(kind, changes))
-        return ArrowStream(self._connection.sql(cast) if cast else relation), names, kinds
+        if cast or self._values:
+            relation = self._relation(cast or self._sql)
+        return ArrowStream(relation), names, kinds
+
+    def _execute(self, sql: str) -> duckdb.DuckDBPyConnection:
+        return self._connection.execute(sql, self._values) if self._values else self._connection.execute(sql)
+
+    def _relation(self, sql: str) -> duckdb.DuckDBPyRelation:
+        return self._connection.sql(sql, params=self._values) if self._values else self._connection.sql(sql)
+
+    def _typed(self) -> duckdb.DuckDBPyRelation:
+        """Return a relation with the columns of the rows. DuckDB runs one with values at once: this has no rows then."""
+        return self._relation(f"SELECT * FROM ({self._sql}\n) LIMIT 0" if self._values else self._sql)
 
     def _executed(self) -> duckdb.DuckDBPyConnection:
         if self._cursor is None:
             with sql_errors():
-                cursor = self._connection.execute(self._sql)
+                cursor = self._execute(self._sql)
                 names, kinds = zip(*(column[:2] for column in cursor.description or ()), strict=True)
                 cast = exact.select(self._sql, names, kinds, lambda kind: exact.changed(kind, exact.IN_PYTHON))
-                self._cursor = self._connection.execute(cast) if cast else cursor
+                self._cursor = self._execute(cast) if cast else cursor
         return self._cursor
 
 
@@ -244,7 +275,13 @@ class CombinedResult(Result):
     A column that some of them do not have is NULL there.
     """
 
-    def __init__(self, connections: Iterable[duckdb.DuckDBPyConnection], sql: str, limit: int | None = None) -> None:
+    def __init__(
+        self,
+        connections: Iterable[duckdb.DuckDBPyConnection],
+        sql: str,
+        limit: int | None = None,
+        values: Mapping[str, Value] | None = None,
+    ) -> None:
         gathered = duckdb.connect()
         is_first = True
         self._reads: list[int | None] = []
@@ -252,6 +289,7 @@ class CombinedResult(Result):
             one = Result(
                 connection,
                 f"SELECT * FROM ({gate(connection, sql).strip().rstrip(';')}\n)" + (f" LIMIT {limit}" if limit else ""),
+                values,
             )
             ((capture_id,),) = connection.execute("SELECT capture_id FROM capture").fetchall()
             with sql_errors():

@@ -30,8 +30,8 @@ from perfcase.case import database, wholeness
 from perfcase.catalogue.schema import load_tables
 from perfcase.errors import PerfcaseError
 
-Progress = Callable[[str, int], None]
-"""Called with the phase and the number of records so far."""
+Progress = Callable[[str, int, tuple[int, int] | None], None]
+"""Called with the phase, the number of records so far, and how much of the recording's time is read and of how much, in ns, where that is known."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """A disk, a share of it or a file is as large as it may be."""

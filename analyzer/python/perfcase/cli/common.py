@@ -68,7 +68,7 @@ OnlyOption = Annotated[
 def import_progress(label: str) -> Iterator[store.Progress]:
     """Show a progress bar on standard error if it is a terminal. The bar disappears when the import is done."""
     if not sys.stderr.isatty():
-        yield lambda _phase, _records: None
+        yield lambda _phase, _records, _read_ns=None: None
         return
     shown = rich.progress
     columns = (
@@ -76,16 +76,18 @@ def import_progress(label: str) -> Iterator[store.Progress]:
         shown.TextColumn("{task.fields[label]}", markup=False),
         shown.BarColumn(),
         shown.TextColumn("{task.description}", markup=False),
-        shown.TextColumn("{task.completed:,.0f} records"),
+        shown.TextColumn("{task.fields[records]:,.0f} records"),
         shown.TimeElapsedColumn(),
     )
     progress = shown.Progress(*columns, console=render.console(stderr=True), transient=True)
-    task = progress.add_task("opening", total=None, label=safe(label))
+    task = progress.add_task("opening", total=None, label=safe(label), records=0)
 
-    def report(phase: str, records: int) -> None:
+    def report(phase: str, records: int, read_ns: tuple[int, int] | None = None) -> None:
         # Start the bar here: a reused import shows none.
         progress.start()
-        progress.update(task, description=phase, completed=records)
+        # Without a total the bar says only that something goes on.
+        done, total = read_ns or (0, None)
+        progress.update(task, description=phase, completed=done, total=total, records=records)
 
     try:
         yield report

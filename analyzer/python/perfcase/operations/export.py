@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 from perfcase.case.opening import Opened
-from perfcase.case.store import Progress
 from perfcase.errors import PerfcaseError
 from perfcase.export.formats import formats
 from perfcase.operations import fields
@@ -23,6 +22,9 @@ if TYPE_CHECKING:
 
 TABLES = ("csv", "parquet")
 """The formats of tables and views; the others are those of samples (``perfcase.export.formats``)."""
+
+Progress = Callable[[str, int], None]
+"""Called with what is written, and how much of it is."""
 
 _CHOICES = (*formats(), *TABLES)
 _LISTED = ", ".join(f"{name} ({each.readers})" for name, each in formats().items())

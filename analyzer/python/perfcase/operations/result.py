@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from perfcase.case import query
+from perfcase.case.values import Value
 from perfcase.catalogue.plot import Plan
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
@@ -79,8 +80,10 @@ def writing(output: Path) -> Iterator[Path]:
         raise PerfcaseError("environment", f"{output}: cannot be written: {error.strerror or error}") from error
 
 
-def select(connection: duckdb.DuckDBPyConnection, sql: str, limit: int | None) -> query.Result:
-    """Return the rows of one SELECT, at most ``limit`` of them; None and 0: all.
+def select(
+    connection: duckdb.DuckDBPyConnection, sql: str, limit: int | None, values: Mapping[str, Value] | None = None
+) -> query.Result:
+    """Return the rows of one SELECT, at most ``limit`` of them; None and 0: all. ``values``: those of its parameters.
 
     Raises:
         PerfcaseError: it is not one SELECT (sql).
@@ -88,7 +91,7 @@ def select(connection: duckdb.DuckDBPyConnection, sql: str, limit: int | None) -
     if limit:
         query.gate(connection, sql)
         sql = f"SELECT * FROM ({sql.strip().rstrip(';')}\n) LIMIT {limit}"
-    return query.Result(connection, sql)
+    return query.Result(connection, sql, values)
 
 
 def say(message: str) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 from perfcase.case import query
 from perfcase.case.kept import recall_named
 from perfcase.case.opening import Opened
+from perfcase.case.values import values_of
 from perfcase.operations import fields
 from perfcase.operations.request import BaseRequest, Option
 from perfcase.operations.result import Rows, select
@@ -29,6 +30,17 @@ class Request(BaseRequest):
             example="SELECT comm, on_cpu_ns FROM thread_time ORDER BY 2 DESC LIMIT 5",
         ),
     ]
+    settings: Annotated[
+        tuple[str, ...],
+        Option(
+            "Give the parameter $NAME of the query a value. Its type is by what is typed: 12, 1.5, true, null, or text; '12' is text.",
+            flags=("--set",),
+            metavar="NAME=VALUE",
+            query="set",
+            length_max=50,
+            example="comm=java",
+        ),
+    ] = ()
     fmt: fields.Format = "table"
     limit: fields.Limit = None
     with_capture_id: Annotated[
@@ -43,11 +55,13 @@ def run(request: Request, case: Opened, *others: Opened) -> Rows:
     Raises:
         PerfcaseError: the query is wrong or not allowed (sql).
     """
+    values = values_of(request.settings)
+    query.check_values(case.connection, request.sql, values)
     for each in (case, *others):
         recall_named(each.connection, request.sql)
     if others or request.with_capture_id:
         connections = [each.connection for each in (case, *others)]
-        rows: query.Result = query.CombinedResult(connections, request.sql, request.limit)
+        rows: query.Result = query.CombinedResult(connections, request.sql, request.limit, values)
     else:
-        rows = select(case.connection, request.sql, request.limit)
+        rows = select(case.connection, request.sql, request.limit, values)
     return Rows(rows, request.fmt, request.limit)

@@ -10,6 +10,7 @@ from perfcase.case.opening import Opened
 from perfcase.errors import PerfcaseError
 from perfcase.operations.request import BaseRequest, Option
 from perfcase.summary import write_html, write_markdown
+from perfcase.summary.notes import Note
 from perfcase.terminal import render
 
 Form = Literal["html", "md"]
@@ -27,6 +28,9 @@ class Request(BaseRequest):
         Form | None,
         Option("The format: html or md (Markdown).", besides=" Default: by the suffix of the file.", flags=("--to",)),
     ] = None
+
+    notes: tuple[tuple[str, int, str, int | None, int | None, str | None], ...] = ()
+    """Notes of a server, in the order of the fields of ``perfcase.summary.notes.Note``. A file has none."""
 
     def named(self, output: Path) -> Request:
         """Return the request for a file with this name.
@@ -59,4 +63,5 @@ def run(request: Request, case: Opened) -> Result:
     Raises:
         PerfcaseError: the capture cannot be opened (input).
     """
-    return Result(_WRITERS[request.to or USUAL](case.connection, case.name_words))
+    written = [Note(*each) for each in request.notes]
+    return Result(_WRITERS[request.to or USUAL](case.connection, case.name_words, written))

@@ -10,7 +10,7 @@ import json
 import os
 import time
 import urllib.parse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from http.client import HTTPResponse
 from os import PathLike
 from pathlib import Path
@@ -51,6 +51,7 @@ class Client:
         file: str | PathLike[str],
         *,
         ticket: str = "",
+        labels: Sequence[str] = (),
         accept_damaged: bool = False,
         wait: bool = True,
         progress: Progress | None = None,
@@ -64,7 +65,13 @@ class Client:
         path = Path(file)
         reply = progress or (lambda _phase, _done, _of: None)
         size = path.stat().st_size
-        new = {"name": path.name, "size_bytes": size, "ticket": ticket, "accept_damaged": accept_damaged}
+        new = {
+            "name": path.name,
+            "size_bytes": size,
+            "ticket": ticket,
+            "labels": list(labels),
+            "accept_damaged": accept_damaged,
+        }
         place = f"/v1/uploads/{_quoted(resume)}" if resume else "/v1/uploads"
         upload = self.json("GET", place) if resume else self.json("POST", place, body=new)
         if upload["size_bytes"] != size:
@@ -130,10 +137,20 @@ class Client:
         return self.json("GET", f"/v1/captures/{_quoted(capture_id)}")
 
     def sql(
-        self, sql: str, *, capture_id: str | None = None, ticket: str | None = None, limit: int = 10_000
+        self,
+        sql: str,
+        *,
+        capture_id: str | None = None,
+        ticket: str | None = None,
+        limit: int = 10_000,
+        settings: Sequence[str] = (),
     ) -> duckdb.DuckDBPyRelation:
-        """Return rows of one SELECT on a capture or on all of a ticket; the first column is capture_id."""
+        """Return rows of one SELECT on a capture or on all of a ticket; the first column is capture_id.
+
+        ``settings``: values of its parameters: ``"comm=java"`` for $comm.
+        """
         asked = {"sql": sql, "capture_id": capture_id, "ticket": ticket, "limit": limit, "format": "arrow"}
+        asked["set"] = list(settings)
         return self._relation(self.open("POST", "/v1/sql", body=asked))
 
     def view(self, capture_id: str, name: str, **query: object) -> duckdb.DuckDBPyRelation:

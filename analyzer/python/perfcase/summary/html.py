@@ -20,7 +20,7 @@ from perfcase.report.printer import command_of
 from perfcase.report.writer import sections
 from perfcase.stacks.fetching import choose_event, off_cpu_stacks, sample_stacks
 from perfcase.stacks.flamegraph import SCRIPT, FlameGraph
-from perfcase.summary import missing
+from perfcase.summary import missing, notes
 from perfcase.text import count, safe, shorten
 
 SIZE_MAX = 1_000_000
@@ -40,11 +40,12 @@ class _Picture:
     graph: FlameGraph
 
 
-def write_html(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+def write_html(connection: duckdb.DuckDBPyConnection, name: str, written_down: Sequence[notes.Note] = ()) -> str:
     """Return the summary of the capture ``name``; the pictures leave out as much as it takes to stay below SIZE_MAX."""
-    last = Page(connection)
+    first, last = Page(connection), Page(connection)
+    notes.write(first, written_down)
     missing.write(last)
-    written = [*sections(connection, in_full=True), *last.sections]
+    written = [*first.sections, *sections(connection, in_full=True), *last.sections]
     text = ""
     frames = _FRAMES_MAX
     while frames:

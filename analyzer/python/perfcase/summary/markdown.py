@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 import textwrap
+from collections.abc import Sequence
 
 from rich.console import Console
 
@@ -17,17 +18,18 @@ from perfcase.report.document import Section
 from perfcase.report.page import Page
 from perfcase.report.printer import Printer
 from perfcase.report.writer import sections
-from perfcase.summary import missing
+from perfcase.summary import missing, notes
 
 _WIDTH = 110
 
 
-def write_markdown(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+def write_markdown(connection: duckdb.DuckDBPyConnection, name: str, written_down: Sequence[notes.Note] = ()) -> str:
     """Return the summary of the capture ``name``."""
-    last = Page(connection)
+    first, last = Page(connection), Page(connection)
+    notes.write(first, written_down)
     missing.write(last)
     parts = ["# perfcase summary\n"]
-    for section in (*sections(connection, in_full=True), *last.sections):
+    for section in (*first.sections, *sections(connection, in_full=True), *last.sections):
         text = _text(section, name)
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
         parts.append(f"## {section.title}\n\n{fence}text\n{text}\n{fence}\n")

@@ -9,9 +9,9 @@ export interface Answers {
   "GET /v1/captures": Page;
   "GET /v1/captures/{capture_id}": Capture;
   "PATCH /v1/captures/{capture_id}": Capture;
+  "POST /v1/captures/{capture_id}/import": Capture;
   "GET /v1/captures/{capture_id}/notes": Note[];
   "POST /v1/captures/{capture_id}/notes": Note;
-  "POST /v1/captures/{capture_id}/import": Capture;
   "POST /v1/uploads": Upload;
   "GET /v1/uploads/{upload_id}": Upload;
   "PATCH /v1/uploads/{upload_id}": Upload;
@@ -27,6 +27,13 @@ export interface Answers {
   "GET /v1/history": (History | Banded)[];
   "GET /v1/schema": Schema;
   "GET /v1/schema/{name}": ViewInFull | TableEntry;
+  "GET /v1/queries": Query[];
+  "POST /v1/queries": Query;
+  "PUT /v1/queries/{query_id}": Query;
+  "GET /v1/boards": Board[];
+  "POST /v1/boards": Board;
+  "GET /v1/boards/{board_id}": Board;
+  "PUT /v1/boards/{board_id}": Board;
   "GET /v1/sign-in": Ways;
   "GET /v1/me": Account;
   "POST /v1/session": Account;
@@ -64,6 +71,9 @@ export interface Note {
   note_id: number;
   author: string;
   text: string;
+  start_ns: number | null;
+  end_ns: number | null;
+  finding: string | null;
   written_ns: number;
 }
 export interface Upload {
@@ -72,6 +82,7 @@ export interface Upload {
   size_bytes: number;
   offset_bytes: number;
   capture_id: string | null;
+  is_new: boolean | null;
 }
 export interface Info {
   facts: {
@@ -443,6 +454,25 @@ export interface ViewInFull {
   plot: Histogram | Intervals | null;
   charts: Chart[];
   sql: string;
+}
+export interface Query {
+  query_id: number;
+  name: string;
+  sql: string;
+  set: string[];
+  chart: string;
+  author: string;
+  written_ns: number;
+}
+export interface Board {
+  name: string;
+  /**
+   * @maxItems 30
+   */
+  figures: string[];
+  board_id: number;
+  author: string;
+  written_ns: number;
 }
 export interface Ways {
   is_open: boolean;

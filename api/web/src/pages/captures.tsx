@@ -3,7 +3,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { useGet } from "../api/hooks";
 import type { Capture, Page } from "../api/types.gen";
-import { followImport, arrived } from "../app/uploads";
+import { imports, whenImported } from "../app/imports";
+import { arrived } from "../app/uploads";
 import { go, href, useRoute } from "../app/route";
 import { dayStart, moment, zone } from "../app/clock";
 import { may } from "../app/session";
@@ -11,6 +12,7 @@ import { useStore } from "../app/store";
 import { CaptureCard } from "../parts/capture-card";
 import { Dialog } from "../parts/dialog";
 import { Fresh } from "../parts/fresh";
+import { CancelImport, ImportProgress } from "../parts/import-progress";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { UploadButton, Uploads } from "../parts/upload";
@@ -204,10 +206,9 @@ function Line({ capture, isChosen, onChoose, onDetails, onImported }: LineProps)
   const isReady = capture.state === "ready";
   useEffect(() => {
     if (isReady || capture.state === "failed") return;
-    return followImport(capture.capture_id, ({ state }) => {
-      if (state === "ready" || state === "failed") onImported();
-    });
+    return whenImported(capture.capture_id, () => onImported());
   }, [capture.capture_id, capture.state]);
+  const at = useStore(imports).get(capture.capture_id);
   return (
     <tr>
       <td class="list-box">
@@ -222,7 +223,14 @@ function Line({ capture, isChosen, onChoose, onDetails, onImported }: LineProps)
       <td class="list-name">
         {isReady ? <a href={href(["c", capture.capture_id, "overview"])}>{safe(capture.name)}</a> : safe(capture.name)}
         {capture.state === "failed" && <span class="badge critical">not imported</span>}
-        {(capture.state === "importing" || capture.state === "uploaded") && <span class="badge note">importing</span>}
+        {(capture.state === "importing" || capture.state === "uploaded") && (
+          <>
+            <span class="badge note">{(at?.state ?? capture.state) === "uploaded" ? "waiting" : "importing"}</span>
+            <ImportProgress now={at} name={capture.name}>
+              {at?.is_new && may("uploader") && <CancelImport capture={capture} onCancelled={onImported} />}
+            </ImportProgress>
+          </>
+        )}
         {capture.damage && <span class="badge warning">damaged</span>}
         {capture.labels.map((label) => (
           <span class="badge label" key={label}>

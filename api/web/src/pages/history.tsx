@@ -6,6 +6,9 @@ import type { Row, Value } from "../api/rows";
 import type { History as Followed, Page } from "../api/types.gen";
 import { moment } from "../app/clock";
 import { href, useRoute } from "../app/route";
+import { BoardPage } from "./board";
+import { figureOf, figureText } from "./board-figures";
+import { BoardMenu } from "./board-menu";
 import { HistoryPlot } from "./history-plot";
 import { columnsOf } from "../parts/columns";
 import { Fresh } from "../parts/fresh";
@@ -40,13 +43,14 @@ export default function History() {
     // Where a host changed is part of the picture.
     bands: Boolean(asked("measure")),
   };
+  const board = params.get("board");
   // A view without a figure is no question yet.
-  const isAsked = !query.view || Boolean(query.measure);
+  const isAsked = !board && (!query.view || Boolean(query.measure));
   const { data, error, loading, again } = useRows<Row>(isAsked && schema ? "history" : null, query);
   const [open, setOpen] = useState<Row>();
   useEffect(() => {
-    document.title = "History – perfcase";
-  }, []);
+    if (!board) document.title = "History – perfcase";
+  }, [board]);
   const { data: captures } = useGet<Page>("captures", { limit: 1000 });
   const names = new Map(captures?.captures.map(({ capture_id, name }) => [capture_id, name]));
   const measure = view?.columns.find(({ name }) => name === query.measure);
@@ -66,6 +70,17 @@ export default function History() {
       onChange={(event) => set({ [name]: event.currentTarget.value.trim() })}
     />
   );
+  if (board)
+    return (
+      <main class="history">
+        <div class="row">
+          <a href={href("history")}>One figure</a>
+          <span class="spring" />
+          <BoardMenu key="of a board" figure={null} />
+        </div>
+        <BoardPage key={board} id={board} schema={schema} names={names} />
+      </main>
+    );
   return (
     <main class="history">
       <div class="row">
@@ -122,6 +137,8 @@ export default function History() {
           ))}
         </select>
         {field("ticket", "Ticket", "Captures whose tickets begin with this")}
+        <span class="spring" />
+        <BoardMenu figure={query.view && query.measure ? figureText(figureOf(params)) : null} />
       </div>
       {error && <Problem error={error} again={again} />}
       {!isAsked && <p class="empty">Choose a figure of the view.</p>}

@@ -24,6 +24,7 @@ export default function Overview(props: CaptureProps) {
   const stem = safe(capture.name).replace(/\.perfcase$/, "");
   const kept = filterParams(filters);
   const findings = useFindings(props);
+  const fired = [...new Set(findings.data?.flatMap(({ finding }) => finding ?? []))];
   const schema = useSchema();
   return (
     <div class={isPart(filters) ? "overview" : "overview is-kept"}>
@@ -38,7 +39,12 @@ export default function Overview(props: CaptureProps) {
         <section>
           <h2>Capture</h2>
           <Machine captureId={captureId} />
-          <CaptureCard capture={capture} onChange={setCapture} onDeleted={() => go("captures")} />
+          <CaptureCard
+            capture={capture}
+            onChange={setCapture}
+            onDeleted={() => go("captures")}
+            place={{ filters, durationNs: capture.duration_ns, findings: fired }}
+          />
         </section>
         <Quality captureId={captureId} filters={filters} />
         <section>

@@ -15,8 +15,12 @@ import { safe } from "../parts/safe";
 import { given } from "../parts/sql-rows";
 import { Table } from "../parts/table";
 import { duration, plural, reads } from "../parts/units";
+import { CHART_NAMES, type ChartWords, ResultChart } from "../sql/chart";
 import { Editor } from "../sql/editor";
 import { keep, kept } from "../sql/history";
+import { parametersOf, settingsOf, valuesOf } from "../sql/parameters";
+import { Parameters } from "../sql/parameters-form";
+import { SavedQueries } from "../sql/saved";
 
 const ROWS_MAX = 10_000;
 const DOWNLOAD_ROWS = 1_000_000;
@@ -43,7 +47,17 @@ export default function Sql() {
   const ticket = params.get("ticket");
   const capture = params.get("capture") ?? (ticket ? null : (ready[0]?.capture_id ?? null));
   const filters = filtersOf(params);
-  const question = { ...(ticket ? { ticket } : { capture_id: capture }), ...given(filters) };
+  const settings = params.getAll("set");
+  const question = {
+    ...(ticket ? { ticket } : { capture_id: capture }),
+    ...given(filters),
+    ...(settings.length ? { set: settings } : {}),
+  };
+  const [values, setValues] = useState<ReadonlyMap<string, string>>(() => valuesOf(settings));
+  useEffect(() => setValues(valuesOf(settings)), [settings.join("\0")]);
+  const wanting = parametersOf(text);
+  const chart = Object.fromEntries(CHART_NAMES.map((name) => [name, params.get(name) ?? ""])) as unknown as ChartWords;
+  const isGiven = parametersOf(asked).every((name) => valuesOf(settings).has(name.toLowerCase()));
   const wanted = JSON.stringify([question, asked]);
   const { outcome, isRunning, cancelled, run, cancel } = useRun(question);
   const isOld = outcome?.of !== wanted || isRunning;
@@ -59,14 +73,15 @@ export default function Sql() {
   // What the address asks is run: a link shows what its sender saw.
   useEffect(() => offer(asked), [asked]);
   useEffect(() => {
-    if (asked.trim() && (ticket || capture)) run(asked);
+    if (asked.trim() && (ticket || capture) && isGiven) run(asked);
   }, [asked, JSON.stringify(question)]);
 
   const start = () => {
     if (!text.trim()) return;
     keep(text);
-    if (text === asked) run(text);
-    else set({ sql: text });
+    const now = settingsOf(wanting, values);
+    if (text === asked && now.join("\0") === settings.join("\0")) run(text);
+    else set({ sql: text, set: now });
   };
   const columns = columnsOf(result?.rows ?? [], schema, ticket ? [] : ["capture_id"]);
   return (
@@ -101,11 +116,16 @@ export default function Sql() {
         </label>
         {capture && <a href={href(["c", capture, "overview"])}>Overview</a>}
         <span class="spring" />
+        <SavedQueries
+          current={{ sql: text, set: settingsOf(wanting, values), chart: chartText(chart) }}
+          onChoose={(saved) => set({ sql: saved.sql, set: saved.set, ...chartOf(saved.chart) })}
+        />
         <History onChoose={offer} />
       </div>
       <FilterBar />
       {failure && <Problem error={failure} again={askCaptures} />}
       <Editor given={offered} schema={schema} onChange={setText} onRun={start} />
+      <Parameters names={wanting} values={values} onChange={setValues} onRun={start} />
       <div class="row">
         {isRunning ? (
           <button type="button" class="danger" onClick={cancel}>
@@ -139,9 +159,23 @@ export default function Sql() {
           {result ? "; the rows below are those of the query before." : "."}
         </p>
       )}
+      {asked.trim() && !isGiven && (
+        <p class="note" role="status">
+          Give each parameter a value, then press Run.
+        </p>
+      )}
       {isRunning && !result && <Waiting what="Running" />}
       {result && (
         <Fresh isOld={isOld} why={isRunning ? "Running …" : "Rows of the query before"}>
+          {result.rows.length > 0 && (
+            <ResultChart
+              {...chart}
+              rows={result.rows}
+              columns={columns}
+              names={ticket ? names : null}
+              onChange={(words) => set({ ...words }, true)}
+            />
+          )}
           {result.rows.length ? (
             <Table
               label="Result"
@@ -161,6 +195,17 @@ export default function Sql() {
       {open && <RowDetail title="Row" columns={columns} row={open} onClose={() => setOpen(undefined)} />}
     </main>
   );
+}
+
+/** The chart as it is saved with a query, and back. */
+function chartText(words: ChartWords): string {
+  const given = CHART_NAMES.flatMap((name) => (words[name] ? [[name, words[name]]] : []));
+  return new URLSearchParams(given).toString();
+}
+
+function chartOf(text: string): Record<string, string | null> {
+  const words = new URLSearchParams(text);
+  return Object.fromEntries(CHART_NAMES.map((name) => [name, words.get(name)]));
 }
 
 /** What was asked last and its outcome; which question, in JSON, was given up. */

@@ -2,11 +2,11 @@
 
 import { useState } from "preact/hooks";
 import { address, ask, shown, type ApiError } from "../api/fetch";
-import { useGet } from "../api/hooks";
-import type { Capture, Note } from "../api/types.gen";
+import type { Capture } from "../api/types.gen";
 import { moment } from "../app/clock";
 import { may } from "../app/session";
 import { Confirm } from "./dialog";
+import { type NotePlace, Notes } from "./notes";
 import { Problem } from "./problem";
 import { safe } from "./safe";
 import { duration, size } from "./units";
@@ -16,9 +16,11 @@ interface CardProps {
   /** It was changed. */
   onChange: (capture: Capture) => void;
   onDeleted: () => void;
+  /** Where one looks in the capture, if it is open. */
+  place?: NotePlace;
 }
 
-export function CaptureCard({ capture, onChange, onDeleted }: CardProps) {
+export function CaptureCard({ capture, onChange, onDeleted, place }: CardProps) {
   const [error, setError] = useState<ApiError>();
   const [isAsking, setAsking] = useState(false);
   const path = `captures/${capture.capture_id}`;
@@ -76,7 +78,7 @@ export function CaptureCard({ capture, onChange, onDeleted }: CardProps) {
           </button>
         )}
       </div>
-      <Notes captureId={capture.capture_id} />
+      <Notes captureId={capture.capture_id} place={place} />
       {isAsking && (
         <Confirm
           question={`Delete ${safe(capture.name)}?`}
@@ -162,52 +164,5 @@ function Labels({ capture, onSave }: { capture: Capture; onSave: (labels: string
         !capture.labels.length && <span class="quiet">none</span>
       )}
     </form>
-  );
-}
-
-function Notes({ captureId }: { captureId: string }) {
-  const { data, error, again } = useGet<Note[]>(`captures/${captureId}/notes`);
-  const [text, setText] = useState("");
-  const [failure, setFailure] = useState<ApiError>();
-  const add = async (event: Event) => {
-    event.preventDefault();
-    setFailure(undefined);
-    try {
-      await ask(`captures/${captureId}/notes`, { method: "POST", json: { text: text.trim() } });
-      setText("");
-      again();
-    } catch (refused) {
-      setFailure(shown(refused));
-    }
-  };
-  return (
-    <section class="notes">
-      <h3>Notes</h3>
-      {error && <Problem error={error} again={again} />}
-      {data?.map((note) => (
-        <article key={note.note_id}>
-          <p class="quiet">
-            {safe(note.author)}, {moment(note.written_ns)}
-          </p>
-          <p class="notes-text">{note.text}</p>
-        </article>
-      ))}
-      {data && !data.length && !may("uploader") && <p class="quiet">none</p>}
-      {may("uploader") && (
-        <form onSubmit={add}>
-          <textarea
-            aria-label="New note"
-            placeholder="What you found out"
-            rows={2}
-            value={text}
-            onInput={(event) => setText(event.currentTarget.value)}
-          />
-          <button type="submit" disabled={!text.trim()}>
-            Add note
-          </button>
-        </form>
-      )}
-      {failure && <Problem error={failure} />}
-    </section>
   );
 }

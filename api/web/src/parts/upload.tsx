@@ -3,13 +3,18 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { href } from "../app/route";
 import { useStore } from "../app/store";
-import { dismiss, send, sendAgain, type Sending, uploads } from "../app/uploads";
+import { imports } from "../app/imports";
+import { canSendAgain, cancel, dismiss, send, sendAgain, type Sending, uploads } from "../app/uploads";
+import { ImportProgress } from "./import-progress";
 import { safe } from "./safe";
-import { count, size } from "./units";
+import { size } from "./units";
+import { UploadDialog } from "./upload-dialog";
 
 export function UploadButton({ ticket }: { ticket: string }) {
   const picker = useRef<HTMLInputElement>(null);
   const [isOver, setOver] = useState(false);
+  const [chosen, setChosen] = useState<File[]>([]);
+  const add = (files: Iterable<File>) => setChosen((before) => [...before, ...files]);
   useEffect(() => {
     let depth = 0;
     const has = (event: DragEvent) => event.dataTransfer?.types.includes("Files");
@@ -28,7 +33,7 @@ export function UploadButton({ ticket }: { ticket: string }) {
       event.preventDefault();
       depth = 0;
       setOver(false);
-      send(event.dataTransfer!.files, ticket);
+      add(event.dataTransfer!.files);
     };
     const listened = [
       ["dragenter", over],
@@ -40,7 +45,7 @@ export function UploadButton({ ticket }: { ticket: string }) {
     return () => {
       for (const [name, act] of listened) removeEventListener(name, act as EventListener);
     };
-  }, [ticket]);
+  }, []);
   return (
     <>
       <input
@@ -51,7 +56,7 @@ export function UploadButton({ ticket }: { ticket: string }) {
         aria-label="Captures to upload"
         tabIndex={-1}
         onChange={(event) => {
-          send(event.currentTarget.files ?? [], ticket);
+          add(event.currentTarget.files ?? []);
           event.currentTarget.value = "";
         }}
       />
@@ -60,8 +65,19 @@ export function UploadButton({ ticket }: { ticket: string }) {
       </button>
       {isOver && (
         <div class="drop">
-          <p>Drop captures to upload them{ticket && ` to ${safe(ticket)}`}</p>
+          <p>Drop captures to upload them</p>
         </div>
+      )}
+      {chosen.length > 0 && (
+        <UploadDialog
+          files={chosen}
+          ticket={ticket}
+          onClose={() => setChosen([])}
+          onSend={(purpose) => {
+            send(chosen, purpose);
+            setChosen([]);
+          }}
+        />
       )}
     </>
   );
@@ -69,6 +85,7 @@ export function UploadButton({ ticket }: { ticket: string }) {
 
 export function Uploads() {
   const all = useStore(uploads);
+  const known = useStore(imports);
   if (!all.length) return null;
   return (
     <ul class="uploads" aria-label="Uploads">
@@ -81,17 +98,22 @@ export function Uploads() {
               safe(one.name)
             )}
           </span>
-          {one.state !== "ready" && one.state !== "failed" && (
-            <progress
-              max={one.sizeBytes}
-              value={one.state === "importing" ? undefined : one.sentBytes}
-              aria-label={one.name}
-            />
+          {(one.state === "sending" || one.state === "waiting") && (
+            <progress max={one.sizeBytes} value={one.sentBytes} aria-label={one.name} />
           )}
-          <span class={one.state === "failed" ? "uploads-failed" : "quiet"} role="status">
-            {said(one)}
-          </span>
-          {one.state === "failed" && (
+          {one.state === "importing" ? (
+            <ImportProgress now={known.get(one.captureId!)} name={one.name} />
+          ) : (
+            <span class={one.state === "failed" ? "uploads-failed" : "quiet"} role="status">
+              {said(one)}
+            </span>
+          )}
+          {["sending", "waiting", "importing"].includes(one.state) && one.isNew !== false && (
+            <button type="button" aria-label={`Cancel ${one.name}`} onClick={() => cancel(one.key)}>
+              Cancel
+            </button>
+          )}
+          {one.state === "failed" && canSendAgain(one.key) && (
             <>
               <button type="button" onClick={() => sendAgain(one.key)}>
                 Try again
@@ -114,16 +136,16 @@ export function Uploads() {
   );
 }
 
-function said(one: Sending): string {
+function said(one: Sending): string | undefined {
   switch (one.state) {
     case "sending":
       return `${size(one.sentBytes)} of ${size(one.sizeBytes)}`;
     case "waiting":
       return `${size(one.sentBytes)} of ${size(one.sizeBytes)} are there; the connection broke, trying again`;
-    case "importing":
-      return one.records === undefined ? "importing" : `importing: ${count(one.records)} records`;
+    case "cancelling":
+      return "cancelling …";
     case "ready":
-      return "ready";
+      return one.isNew === false ? "ready: it was here before, with the ticket and labels that it has" : "ready";
     case "failed":
       return [one.error?.message, one.error?.hint].filter(Boolean).join("; ");
   }

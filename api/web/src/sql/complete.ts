@@ -6,7 +6,12 @@ import type { Column, TableEntry, Schema } from "../api/types.gen";
 interface Words {
   entries: Map<string, TableEntry>;
   names: Completion[];
+  /** Columns of everything, for a query that names no table yet. */
+  columns: Completion[];
 }
+
+/** So many tables that have a column are named. */
+const PLACES = 4;
 
 function described({ name, unit, description }: Column, of: string): Completion {
   const detail = unit && unit !== "count" ? unit : "";
@@ -16,12 +21,18 @@ function described({ name, unit, description }: Column, of: string): Completion 
 export function words(schema: Schema): Words {
   const entries = new Map<string, TableEntry>();
   const names: Completion[] = [];
+  const places = new Map<string, { column: Column; of: string[] }>();
   for (const [kind, all] of [
     ["view", schema.views],
     ["table", schema.tables],
   ] as const) {
     for (const entry of all) {
       entries.set(entry.name, entry);
+      for (const column of entry.columns) {
+        const known = places.get(column.name);
+        if (known) known.of.push(entry.name);
+        else places.set(column.name, { column, of: [entry.name] });
+      }
       names.push({
         label: entry.name,
         type: kind === "view" ? "interface" : "class",
@@ -30,7 +41,14 @@ export function words(schema: Schema): Words {
       });
     }
   }
-  return { entries, names };
+  const columns = [...places.values()].map(({ column, of }) => ({
+    ...described(
+      column,
+      of.length > PLACES ? `${of.slice(0, PLACES).join(", ")} and ${of.length - PLACES} more` : of.join(", "),
+    ),
+    boost: 1,
+  }));
+  return { entries, names, columns };
 }
 
 /** Aliases of a query, and the names of tables themselves, to what they stand for. */
@@ -48,7 +66,7 @@ function named(text: string, entries: Map<string, TableEntry>): Map<string, Tabl
   return found;
 }
 
-export function completing({ entries, names }: Words) {
+export function completing({ entries, names, columns: all }: Words) {
   return (context: CompletionContext): CompletionResult | null => {
     const text = context.state.doc.toString();
     const of = named(text, entries);
@@ -75,7 +93,7 @@ export function completing({ entries, names }: Words) {
     const isTable = /\b(from|join)\s+$/i.test(before);
     return {
       from: word?.from ?? context.pos,
-      options: isTable ? names : [...columns.values(), ...names],
+      options: isTable ? names : [...(of.size ? columns.values() : all), ...names],
       validFor: /^\w*$/,
     };
   };

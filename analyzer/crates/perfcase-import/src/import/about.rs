@@ -33,6 +33,22 @@ fn end_anchor(capture: &Capture) -> Option<&Anchor> {
     anchors.iter().find(|anchor| anchor.at.as_deref() == Some("end"))
 }
 
+/// Gives when the first source began and the last one ended, on the clock that all of them have; `None` if one has another, or
+/// does not say.
+pub(super) fn span(capture: &Capture) -> Option<(i64, i64)> {
+    let manifest = capture.manifest.as_ref()?;
+    let sources = manifest.sources.iter();
+    let mut span: Option<(i64, i64)> = None;
+    for source in sources.filter(|source| source.clock.is_some()) {
+        if source.clock.as_deref() != Some("monotonic") {
+            return None;
+        }
+        let (start, end) = (source.started_monotonic_ns?, source.ended_monotonic_ns?);
+        span = Some(span.map_or((start, end), |(first, last)| (first.min(start), last.max(end))));
+    }
+    span.filter(|(start, end)| start < end)
+}
+
 /// Keeps the host's files, and sets the facts about the host that decoders need before they start.
 pub(super) fn host(session: &mut Session, capture: &Capture) -> Result<HostFiles, ArchiveError> {
     if let Some(host) = capture.manifest.as_ref().map(|manifest| &manifest.host) {

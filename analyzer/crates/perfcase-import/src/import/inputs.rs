@@ -33,7 +33,7 @@ pub(super) fn open(
         if !is_recording {
             continue;
         }
-        progress(Progress { phase: "reading", records: 0 });
+        progress(Progress::step("reading"));
         match capture.read(member) {
             Ok(content) => {
                 note_problems(session, Some(member), content.problems());

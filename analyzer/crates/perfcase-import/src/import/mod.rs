@@ -39,6 +39,15 @@ pub struct Progress {
     pub phase: &'static str,
     /// The number of records so far.
     pub records: u64,
+    /// How much of the recording's time is read, and of how much, in ns; `None` where that is not known.
+    pub read_ns: Option<(u64, u64)>,
+}
+
+impl Progress {
+    /// The beginning of a step of which only its name is known.
+    fn step(phase: &'static str) -> Self {
+        Self { phase, records: 0, read_ns: None }
+    }
 }
 
 /// The result of an import.
@@ -123,7 +132,12 @@ pub fn import(
         return Err(ImportError::Nothing { path: path.to_path_buf() });
     }
     session.stream_from_only_sources(&with_events);
-    let mut counted = |records| progress(Progress { phase: "events", records });
+    // Records come in the order of time, so their time says how far the import is.
+    let span = about::span(&capture);
+    let mut counted = |records, at: i64| {
+        let read_ns = span.map(|(start, end)| (at.clamp(start, end).abs_diff(start), end.abs_diff(start)));
+        progress(Progress { phase: "events", records, read_ns })
+    };
     if !source::run(&mut sources, &mut session, &mut counted) {
         return Err(ImportError::Stopped);
     }
@@ -134,7 +148,7 @@ pub fn import(
         Ok(Err(source)) => return Err(ImportError::Io { path: path.to_path_buf(), source }),
         Err(_) => String::new(),
     };
-    progress(Progress { phase: "threads, stacks and calls", records: 0 });
+    progress(Progress::step("threads, stacks and calls"));
     let kallsyms = find_kallsyms(&mut session, options, host.kallsyms)?;
     finish(&mut session, &kallsyms);
     if let Some(fault) = session.objects.fault() {

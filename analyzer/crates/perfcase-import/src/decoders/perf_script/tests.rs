@@ -27,7 +27,7 @@ fn import(text: &[u8]) -> (Session, Vec<(&'static str, Option<u64>)>) {
     let mut session = Session::new(directory.path(), None);
     let source = session.source(SourceInfo { name: "perf".into(), ..SourceInfo::default() });
     let mut sources = vec![super::open(Content::from_bytes(text), &mut session, source)];
-    run(&mut sources, &mut session, &mut |_| true);
+    run(&mut sources, &mut session, &mut |_, _| true);
     let kinds = session.model.issues.list().iter().map(|issue| (issue.kind, issue.byte_offset)).collect();
     (session, kinds)
 }

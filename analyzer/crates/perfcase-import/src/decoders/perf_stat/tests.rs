@@ -15,7 +15,7 @@ fn import(text: &str, start_ns: Option<i64>, options: Options) -> (Vec<String>, 
     let mut session = Session::new(directory.path(), start_ns);
     let source = session.source(SourceInfo { name: "pmc".into(), ..SourceInfo::default() });
     let mut sources = vec![open(Content::from_bytes(text.as_bytes()), source, options)];
-    run(&mut sources, &mut session, &mut |_| true);
+    run(&mut sources, &mut session, &mut |_, _| true);
     let kinds = session.model.issues.list().iter().map(|issue| issue.kind).collect();
     (rows(&mut session.sink.tables.pmc_interval, COLUMNS), kinds)
 }

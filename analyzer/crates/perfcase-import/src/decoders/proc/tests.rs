@@ -19,7 +19,7 @@ fn import(stream: &str) -> (Session, Vec<&'static str>) {
     let content = Content::from_bytes(stream.as_bytes());
     let mut sources =
         vec![open(content, &mut session, source, Options { clock_ticks_per_s: Some(250), ..Options::default() })];
-    run(&mut sources, &mut session, &mut |_| true);
+    run(&mut sources, &mut session, &mut |_, _| true);
     let kinds = session.model.issues.list().iter().map(|issue| issue.kind).collect();
     (session, kinds)
 }
