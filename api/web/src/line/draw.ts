@@ -124,8 +124,8 @@ function chart(
 ): void {
   const { paint, names, width, span } = picture;
   const [high, low] = [top + 6, top + height - 4];
-  const [, most] = rangeOf(drawn, lines);
-  const y = (value: number) => low - (value / most) * (low - high);
+  const [lowest, most] = rangeOf(drawn, lines);
+  const y = (value: number) => low - ((value - lowest) / (most - lowest)) * (low - high);
   const [first, last] = [Math.max(span[0], own[0]), Math.min(span[1], own[1])];
   gapsAt(context, first < last ? gapsIn(lines, [first, last]) : [], high, low - high, x, picture);
   veil(context, own, high, low - high, x, picture);
@@ -172,15 +172,20 @@ function veil(
 /** A figure of a chart, as the cells of tables have it. */
 export const said = (unit: string | null, value: number) => written(value, { name: "", unit });
 
-/** From 0 to a round figure that no line is above, whatever part is seen: what moves is the time alone. */
+/** From 0, or the lowest figure below that, to a round figure that no line is above, whatever part is seen: what moves is the time alone. */
 export function rangeOf({ chart: { values } }: Drawn<Intervals>, lines: Lines): [number, number] {
   const unit = values[0]!.unit;
-  let most = least(unit);
-  for (const { y } of lines.lines) for (const value of y) if (value !== null && value > most) most = value;
-  if (unit === "ratio" && most <= 1) return [0, 1];
-  if (unit?.startsWith("bytes")) return [0, 2 ** Math.ceil(Math.log2(most))];
+  let [low, most] = [0, least(unit)];
+  for (const { y } of lines.lines)
+    for (const value of y)
+      if (value !== null) {
+        if (value > most) most = value;
+        if (value < low) low = value;
+      }
+  if (unit === "ratio" && most <= 1) return [low, 1];
+  if (unit?.startsWith("bytes")) return [low, 2 ** Math.ceil(Math.log2(most))];
   const power = 10 ** Math.floor(Math.log10(most));
-  return [0, [1, 2, 5, 10].map((part) => part * power).find((part) => part >= most)!];
+  return [low, [1, 2, 5, 10].map((part) => part * power).find((part) => part >= most)!];
 }
 
 /** The last of these moments that is not after `at`; 0 where all are. */

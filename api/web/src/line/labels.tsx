@@ -16,7 +16,7 @@ interface LabelsProps {
   /** The moment under the cursor, in ns. */
   cursor: number | null;
   startNs: number | null;
-  pinned: readonly string[];
+  pinned: readonly string[] | null;
   onPick: (pick: Pick | null) => void;
   onTurn: (id: string) => void;
   onPin: (id: string) => void;
@@ -42,7 +42,7 @@ export function Labels({
       </div>
       {tracks.map((track) => {
         const { id, title, top, height, kind, depth } = track;
-        const isPinned = pinned.includes(unpinned(id));
+        const isPinned = pinned?.includes(unpinned(id)) ?? false;
         return (
           <div
             key={id}
@@ -69,7 +69,7 @@ export function Labels({
                 {title}
               </span>
             )}
-            {track.kind !== "group" && (
+            {track.kind !== "group" && pinned && (
               <button
                 type="button"
                 class="plain line-pin"

@@ -1,14 +1,15 @@
 /** Everything over time, on one axis: the host's charts, CPUs, threads. What is chosen fills the panel below. */
 
 import { useMemo, useState } from "preact/hooks";
-import { useSchema, useView } from "../api/hooks";
+import { useGet, useSchema, useView } from "../api/hooks";
 import { type Row, setting, type ViewName, viewPath } from "../api/rows";
-import type { Schema } from "../api/types.gen";
+import type { Note, Schema } from "../api/types.gen";
 import type { CaptureProps } from "../app/pages";
 import { filterParams } from "../app/route";
 import { Fresh } from "../parts/fresh";
 import { gapsOf } from "../parts/hatch";
 import { Problem, Waiting } from "../parts/problem";
+import { safe } from "../parts/safe";
 import { sqlOf } from "../parts/sql";
 import { STATES } from "../parts/states";
 import { count, duration } from "../parts/units";
@@ -25,7 +26,7 @@ import { Panel } from "./panel";
 import { Picture } from "./picture";
 import { holding, type Span } from "./span";
 import { useInterval } from "./stretch";
-import { type LaneTrack, type Placed, PORTION, threadsOf, tracksOf } from "./tracks";
+import { type LaneTrack, type Mark, type Placed, PORTION, threadsOf, tracksOf } from "./tracks";
 
 /** Buckets of what is asked for, which is two to four times what is seen. */
 const BUCKETS = 2400;
@@ -79,12 +80,25 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
     state.turned.includes("heat") || state.pinned.some((id) => id.startsWith("heat:")) || Boolean(state.find);
   const heats = useHeats(captureId, hasTable, gapsIn, isHot, length, asked, filterParams(scope));
   const findings = useFindingMarks(captureId, scope, !state.turned.includes("findings"), length);
+  const told = useGet<Note[]>(`captures/${captureId}/notes`).data;
+  const notes = useMemo(
+    () =>
+      (told ?? []).flatMap(({ start_ns, end_ns, author, text }): Mark[] =>
+        start_ns === null
+          ? []
+          : [{ at: start_ns, until: end_ns ?? length, colour: "--note", text: `${safe(author)}: ${safe(text)}` }],
+      ),
+    [told],
+  );
   const tracks = useMemo(
     () =>
       tracksOf({
         charts: host.charts,
         isGrouped: true,
-        marks: [{ id: "log", title: "Kernel log", marks: host.marks }],
+        marks: [
+          { id: "log", title: "Kernel log", marks: host.marks },
+          { id: "notes", title: "Notes", marks: notes },
+        ],
         findings: findings.tracks,
         heats: heats.all,
         cpus: known.cpus,
@@ -98,6 +112,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
     [
       host.charts,
       host.marks,
+      notes,
       findings.tracks,
       heats.all,
       known.cpus,
@@ -133,14 +148,18 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
     to: piece.ts_ns + piece.duration_ns,
   };
   const utid = track && pick!.shows !== "runs" && track.id.replace("pin:", "").startsWith("t:") ? track.of : null;
-  const told = useInterval(captureId, utid, pick?.shows ? pick.at : null);
+  const interval = useInterval(captureId, utid, pick?.shows ? pick.at : null);
   const laneOf = (of: number) =>
     tracks.find((one): one is Placed<LaneTrack> => one.kind === "lane" && one.id.endsWith(`t:${of}`));
-  const waker = told?.interval?.waker_utid;
+  const waker = interval?.interval?.waker_utid;
   const wakerLane = waker === null || waker === undefined ? undefined : laneOf(Number(waker));
   const arrow =
     picked && wakerLane && wakerLane.of !== utid
-      ? { from: wakerLane, to: picked.track, at: Number(told!.interval!.ts_ns) + Number(told!.interval!.duration_ns) }
+      ? {
+          from: wakerLane,
+          to: picked.track,
+          at: Number(interval!.interval!.ts_ns) + Number(interval!.interval!.duration_ns),
+        }
       : null;
   const path = usePath(captureId, picked && utid !== null && state.hasPath ? utid : null, picked, laneOf);
   const toThread = (to: number) => {
@@ -232,7 +251,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
         process={pick?.id.startsWith("p:") ? pick.id.slice(2) : null}
         finding={findings.fired.find(({ name }) => pick?.id === `finding:${name}`) ?? null}
         piece={piece}
-        told={told}
+        told={interval}
         threads={threads}
         onThread={toThread}
       />

@@ -1,6 +1,6 @@
 /** The host's part of the time line, on the overview: dragging over it chooses the part that everything else is about. */
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { useSchema } from "../api/hooks";
 import type { Schema } from "../api/types.gen";
 import type { CaptureProps } from "../app/pages";
@@ -10,15 +10,10 @@ import { gapsOf } from "../parts/hatch";
 import { Problem, Waiting } from "../parts/problem";
 import { duration } from "../parts/units";
 import { useLineState } from "./address";
-import type { Data } from "./draw";
 import { KernelLog, Missing, useHost } from "./host";
-import { Picture } from "./picture";
+import { Charts } from "./charts";
 import { holding } from "./span";
 import { tracksOf } from "./tracks";
-
-const NO_LANES: Data = { states: new Map(), calls: new Map(), causes: new Map(), runs: new Map() };
-const NO_LANES_LOADED = { states: new Map(), calls: new Map(), causes: new Map(), runs: new Map() };
-const NO_GAPS = { states: [], calls: [], causes: [], runs: [] };
 
 export default function OverviewLine(props: CaptureProps) {
   const schema = useSchema();
@@ -36,7 +31,6 @@ function HostLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
   // The charts show the whole recording: the part is what is chosen in them.
   const scope = { ...filters, window: null };
   const host = useHost(captureId, schema, ["timeline"], length, state.asked, scope);
-  const [pinned] = useState<string[]>([]);
   const tracks = useMemo(
     () =>
       tracksOf({
@@ -51,7 +45,7 @@ function HostLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
         hasCauses: false,
         find: "",
         turned: [],
-        pinned,
+        pinned: [],
       }),
     [host.charts, host.marks],
   );
@@ -90,27 +84,15 @@ function HostLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
       ) : (
         tracks.length > 0 && (
           <Fresh isOld={host.isOld}>
-            <Picture
+            <Charts
               tracks={tracks}
               span={span}
               end={length}
               startNs={capture.started_ns === null ? null : Number(capture.started_ns)}
               part={part}
-              data={NO_LANES}
-              gaps={NO_GAPS}
-              loaded={NO_LANES_LOADED}
               isAwaited={state.isMoving || host.isDetailAwaited}
-              pick={null}
-              picked={null}
-              arrow={null}
-              path={[]}
-              pinned={pinned}
-              isTall={false}
               onSpan={state.setSpan}
               onPart={state.setPart}
-              onPick={() => undefined}
-              onTurn={() => undefined}
-              onPin={() => undefined}
             />
           </Fresh>
         )

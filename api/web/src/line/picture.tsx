@@ -52,7 +52,8 @@ export interface PictureProps {
   picked: Box | null;
   arrow: Above["arrow"];
   path: readonly Box[];
-  pinned: readonly string[];
+  /** null: there is nothing to pin. */
+  pinned: readonly string[] | null;
   /** It is as high as the window has room, and scrolls; else as high as its tracks. */
   isTall: boolean;
   onSpan: (span: Span | null) => void;

@@ -7,7 +7,7 @@ import type { Note } from "../api/types.gen";
 import { moment } from "../app/clock";
 import { filterParams, type Filters, href } from "../app/route";
 import { may } from "../app/session";
-import { seconds } from "../timeline/window";
+import { seconds } from "../line/window";
 import { Problem } from "./problem";
 import { safe } from "./safe";
 import { duration } from "./units";

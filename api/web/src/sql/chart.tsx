@@ -1,15 +1,16 @@
 /** The rows of a query as a picture that the reader chooses: lines over a column of time, or a bar for each row. The table stays below. */
 
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { Row } from "../api/rows";
 import type { Column, Intervals } from "../api/types.gen";
 import { isInstant, written } from "../parts/cell";
 import type { Drawn } from "../parts/charts";
 import { safe } from "../parts/safe";
 import { count, plural, sentence } from "../parts/units";
-import { Plot } from "../timeline/plot";
-import "../timeline/timeline.css";
-import { linesOf } from "../timeline/series";
+import { Charts } from "../line/charts";
+import { linesOf } from "../line/series";
+import type { Span } from "../line/span";
+import { placed } from "../line/tracks";
 
 /** What an address says of the chart. */
 export interface ChartWords {
@@ -23,7 +24,8 @@ export const CHART_NAMES = ["chart", "x", "y", "key"] as const;
 
 const BARS_MAX = 50;
 const TIME = "chart_time";
-const NO_MARKS: { at: number; colour: string }[] = [];
+/** Pixels. */
+const HEIGHT = 160;
 /** A time of day, as DuckDB writes it. */
 const DAY = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?/;
 const YEARS_NS = 1e18;
@@ -121,26 +123,29 @@ function LineChart({ rows, names, time, value, keyed }: LineChartProps) {
     const origin = first > 0 && first < (last - first) / 2 ? 0 : first;
     const keys = keyed ? [keyed.name] : [];
     const shown = timed.map(({ at, row }) => ({ ...named(row, names), [TIME]: at - origin }));
-    const lines = linesOf(
-      {
-        plot: { time: TIME, length: null },
-        chart: { keys, values: [{ column: value.name, label: safe(value.name) }] },
-      } as unknown as Drawn<Intervals>,
-      shown,
-    );
+    const how = {
+      plot: { time: TIME, length: null },
+      chart: { keys, values: [{ column: value.name, label: safe(value.name), unit: value.unit }] },
+    } as unknown as Drawn<Intervals>;
+    const lines = linesOf(how, shown);
     const groups = new Set(shown.map((row: Row) => keys.map((name) => String(row[name])).join()));
     // Where two rows of a line have one time, the picture would have the last.
     const places = new Set(shown.map((row: Row) => JSON.stringify([TIME, ...keys].map((name) => String(row[name])))));
+    const end = Math.max(last - origin, 1);
+    const span: Span = [0, end];
+    const title = `${safe(value.name)} over ${safe(time.name)}`;
     return {
       lines,
       origin,
-      end: Math.max(1e-9, (last - origin) / 1e9),
+      end,
+      tracks: placed([{ kind: "chart", id: "result", title, height: HEIGHT, depth: 0, drawn: how, lines, span }]),
       known: timed.length,
       groups: groups.size,
       doubles: shown.length - places.size,
     };
   }, [rows, names, time.name, value.name, keyed?.name]);
-  const { lines, origin, end, known, groups, doubles } = drawn;
+  const { lines, origin, end, tracks, known, groups, doubles } = drawn;
+  const [zoom, setZoom] = useState<{ of: unknown; span: Span } | null>(null);
   if (doubles)
     return (
       <p class="note" role="status">
@@ -150,24 +155,24 @@ function LineChart({ rows, names, time, value, keyed }: LineChartProps) {
     );
   if (!lines.lines.length) return <p class="quiet">No row has both a time and a value.</p>;
   const isDay = origin > YEARS_NS;
-  const from = origin && !isDay ? `, from ${written(origin, time)} on` : "";
+  const from = origin && !isDay ? `from ${written(origin, time)} on` : "";
   const notes = [
     lines.lines.length < groups && `${count(lines.lines.length)} of ${count(groups)} lines, the highest`,
+    from,
     known < rows.length && `${plural(rows.length - known, "row")} without a time not shown`,
     "a line ends where no row follows within three times its usual step; hatched: no line",
   ].filter(Boolean);
   return (
     <>
-      <Plot
-        title={`${safe(value.name)} over ${safe(time.name)}${from}`}
-        unit={value.unit}
-        lines={lines}
+      <Charts
+        tracks={tracks}
+        span={zoom?.of === drawn ? zoom.span : [0, end]}
         end={end}
         startNs={isDay ? origin : null}
         part={null}
-        onPart={() => undefined}
-        marks={NO_MARKS}
-        hasAxis
+        isAwaited={false}
+        onSpan={(span) => setZoom(span && { of: drawn, span })}
+        onPart={(span) => setZoom(span && { of: drawn, span })}
       />
       <p class="quiet">{sentence(notes.join("; "))}</p>
     </>
