@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -277,3 +277,37 @@ def test_figures_are_said_as_they_are_known(
         said(tmp_path / "nowhere")
     monkeypatch.setattr(reading, "LONG_S", 0.0)
     assert said(*good) == alone[:1]
+
+
+@pytest.mark.parametrize("ends", ["killed", "cancelled", "torn"])
+def test_what_was_said_before_the_end_is_kept(monkeypatch: pytest.MonkeyPatch, ends: str) -> None:
+    """The process of four captures is killed, its client goes away, or it writes what is no figure, after two of them and a half."""
+    kept: dict[str, object] = {}
+    monkeypatch.setattr(readings, "_keep", lambda _here, _key, figures: kept.update(figures))
+    monkeypatch.setattr(readings, "_kept", lambda *_: {})
+
+    async def output() -> AsyncIterator[bytes]:
+        yield b"[1, 1.0, null, null]\n[2, 2.0"
+        yield b", null, null]\n[3, "
+        if ends == "killed":
+            raise ApiError("too_large", "killed")
+        if ends == "torn":
+            yield b"\n[4, 4.0, null, null]\n"
+        await asyncio.sleep(60)
+
+    @asynccontextmanager
+    async def job(*_: object) -> AsyncIterator[object]:
+        yield SimpleNamespace(output=output)
+
+    here: Any = SimpleNamespace(
+        jobs=SimpleNamespace(turn=job, answer=job), uploads=SimpleNamespace(case=Path), catalogue=None
+    )
+    found: dict[str, object] = {}
+
+    async def ask() -> None:
+        asked = readings._figures(here, ANONYMOUS_ADMIN, "key", list("abcd"), reading.Request(**QUESTION), found)
+        await asyncio.wait_for(asked, 1 if ends == "cancelled" else 30)
+
+    with pytest.raises(TimeoutError if ends == "cancelled" else ApiError):
+        asyncio.run(ask())
+    assert found == kept == {"a": [1, 1.0, None, None], "b": [2, 2.0, None, None]}
