@@ -19,7 +19,7 @@ NEEDS = {
 }
 """The other crates that each crate may use, also for its tests."""
 ROOMS = (
-    ("columns", "syscall_arguments", "writer"),
+    ("bound", "columns", "syscall_arguments", "writer"),
     ("order", "ports", "syscall_names", "tables"),
     ("blame", "model", "sink"),
     ("timeline",),

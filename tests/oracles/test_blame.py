@@ -15,7 +15,9 @@ from tests.oracles import waits
 from tests.oracles.captures import Capture, each_with
 from tests.oracles.tools import run
 from tests.support.alone import alone
+from tests.support.callsim import NUMBERS
 from tests.support.imports import imported
+from tests.support.perfdata import Recording
 
 EVENTS = ("sched:sched_switch", "sched:sched_waking", "sched:sched_wakeup_new", "sched:sched_process_fork", "sched:sched_process_exec",
           "sched:sched_process_exit", "raw_syscalls:sys_enter", "raw_syscalls:sys_exit")  # fmt: skip
@@ -202,3 +204,25 @@ def test_who_has_the_cpu_is_named(known) -> None:
     # Each of the two needs 0.2 s of the one CPU.
     assert waited(known["faulty"], "bound", "cpu_taken", "hog") > 0.1
     assert waited(known["healthy"], "bound", "cpu_taken", "hog") == 0
+
+
+def test_a_bound_that_blame_reaches_is_an_issue_in_the_table(tmp_path: Path) -> None:
+    """A wait in 300 parts: each looks at 256 behind it."""
+    recording = Recording()
+    recording.fork(1000, 10, 10, 1, 1)
+    for start in range(10_000, 30_010_000, 100_000):
+        recording.enter(start, 10, 10, NUMBERS["poll"], [1 << 40, 1, 50])
+        recording.switch(start + 10_000, 0, 10, 1, 0)
+        recording.waking(start + 50_000, 0, 0, 10)
+        recording.switch(start + 51_000, 0, 0, 0, 10)
+        recording.exit(start + 52_000, 10, 10, NUMBERS["poll"], 0)
+    case = imported(recording.write(tmp_path / "polls.data"))
+    with query.connect(case.folder) as connection:
+        rows = connection.execute(
+            "SELECT kind, severity, count FROM import_issue WHERE kind LIKE '%not_followed'"
+        ).fetchall()
+        causes = connection.execute(
+            "SELECT cause, count(*) FROM blame WHERE cause <> 'cpu_idle' GROUP BY ALL"
+        ).fetchall()
+    assert rows == [("parts_not_followed", "warning", 43)]
+    assert causes == [("timeout", 300)]

@@ -6,6 +6,7 @@
 //! to Parquet files.
 
 mod blame;
+mod bound;
 mod columns;
 pub mod decoders;
 #[cfg(test)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,22 +52,8 @@ def read_all(
             missing.append(capture)
         else:
             found[capture.name] = known
-    with ExitStack() as stack, duckdb.cursor() as connection:
-        threads = query.thread_count(connection)
-        shared = _shared(missing, wanted, stack, threads)
-
-        def ask(capture: Capture) -> Reading:
-            if capture.folder in shared:
-                # A file that DuckDB trips over may have spoilt the database for all: then it is asked on its own.
-                with suppress(PerfcaseError, duckdb.Error), shared[capture.folder](capture.folder) as connection:
-                    return metric.read(connection, wanted, capture.duration_ns)
-            with query.sql_errors(), query.connect(capture.folder, threads) as connection:
-                return metric.read(connection, wanted, capture.duration_ns)
-
-        pool = stack.enter_context(ThreadPoolExecutor(threads))
-        # Who gives up does not wait for the rest.
-        stack.callback(pool.shutdown, wait=False, cancel_futures=True)
-        work = [pool.submit(ask, capture) for capture in missing]
+    durations = {capture.folder: capture.duration_ns for capture in missing}
+    with asked(wanted, [capture.folder for capture in missing], lambda folder, _: durations[folder]) as work:
         for number, (capture, reading) in enumerate(zip(missing, work, strict=True)):
             progress(capture.name, number, len(missing))
             try:
@@ -81,6 +67,36 @@ def read_all(
     if errors and len(errors) == len(found):
         raise errors[0]
     return found
+
+
+@contextmanager
+def asked(
+    wanted: metric.Metric,
+    folders: Sequence[Path],
+    duration_ns_of: Callable[[Path, duckdb.DuckDBPyConnection], int | None],
+) -> Iterator[Sequence[Future[Reading]]]:
+    """Provide the figure of each imported folder, in their order, while all CPUs work them out. Who leaves the block waits for those that are
+    at work, and not for the rest."""
+    with ExitStack() as stack:
+        with duckdb.cursor() as connection:
+            threads = query.thread_count(connection)
+        shared = _shared(folders, wanted, stack, threads)
+
+        def read(folder: Path, connection: duckdb.DuckDBPyConnection) -> Reading:
+            return metric.read(connection, wanted, duration_ns_of(folder, connection))
+
+        def ask(folder: Path) -> Reading:
+            if folder in shared:
+                # A file that DuckDB trips over may have spoilt the database for all: then it is asked on its own.
+                with suppress(PerfcaseError, duckdb.Error), shared[folder](folder) as connection:
+                    return read(folder, connection)
+            with query.sql_errors(), query.connect(folder, threads) as connection:
+                return read(folder, connection)
+
+        pool = stack.enter_context(ThreadPoolExecutor(threads))
+        # Who gives up does not wait for the rest.
+        stack.callback(pool.shutdown, wait=False, cancel_futures=True)
+        yield [pool.submit(ask, folder) for folder in folders]
 
 
 def _kept(captures: Iterable[Capture]) -> dict[str, Kept]:
@@ -101,20 +117,20 @@ def others_of(wanted: metric.Metric, info: Mapping[str, Any]) -> dict[str, Any]:
     return {name: each for name, each in info["other_columns"].items() if {name, f"event_{name}"} & named}
 
 
-def _shared(captures: Sequence[Capture], wanted: metric.Metric, stack: ExitStack, sharers: int) -> dict[Path, _Connect]:
+def _shared(folders: Sequence[Path], wanted: metric.Metric, stack: ExitStack, sharers: int) -> dict[Path, _Connect]:
     """Return how to connect to one database for all captures that have the same columns for the figure, if there is one."""
     groups: defaultdict[str, list[Path]] = defaultdict(list)
-    for capture in captures:
+    for folder in folders:
         with suppress(PerfcaseError, KeyError, AttributeError):
-            others = others_of(wanted, store.read_info(capture.folder))
-            groups[json.dumps(others, sort_keys=True)].append(capture.folder)
+            others = others_of(wanted, store.read_info(folder))
+            groups[json.dumps(others, sort_keys=True)].append(folder)
     found: dict[Path, _Connect] = {}
-    for others, folders in groups.items():
+    for others, alike in groups.items():
         template = None
         with suppress(PerfcaseError, duckdb.Error, TypeError, ValueError):
             # To make one takes as long as to open some dozens.
-            make = database.template if len(folders) >= _MANY else database.template_at_hand
-            template = make(json.loads(others)) if len(folders) > 1 else None
+            make = database.template if len(alike) >= _MANY else database.template_at_hand
+            template = make(json.loads(others)) if len(alike) > 1 else None
         if template:
-            found |= dict.fromkeys(folders, stack.enter_context(query.one_database(template, folders, sharers)))
+            found |= dict.fromkeys(alike, stack.enter_context(query.one_database(template, alike, sharers)))
     return found

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from perfcase.case import query
 from perfcase.case.store import open_case
+from perfcase.errors import PerfcaseError
 from perfcase.fleet.metric import Metric, Reading, read
+from perfcase.fleet.readings import asked
+from perfcase.lazy import duckdb
 from perfcase.operations.history import Agg, Measure, ViewName, figure
 from perfcase.operations.request import BaseRequest
+
+LONG_S = 2.0
+"""No other of several captures is begun after this time: the server asks for the rest again, and others have their turn before that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,29 +33,58 @@ class Request(BaseRequest):
 
 @dataclass(frozen=True)
 class Result:
-    """The figure of each store, in order; None for a store without it."""
+    """The figure of each store, in order, as far as there was time; None for a store without it."""
 
-    readings: Sequence[Reading | None]
+    readings: Iterator[Reading | None]
 
     def write(self, _output: Path | None = None) -> None:
-        """Write them to standard output as JSON: a list of lists."""
-        sys.stdout.write(json.dumps([each and astuple(each) for each in self.readings]) + "\n")
+        """Write them to standard output as JSON, each on a line of its own as soon as it is known: if one ends the process, those before it
+        are there."""
+        for reading in self.readings:
+            sys.stdout.write(json.dumps(reading and astuple(reading)) + "\n")
+            sys.stdout.flush()
 
 
 def run(request: Request, stores: Sequence[Path]) -> Result:
-    """Return the figure of each capture.
+    """Return the figure of each capture; None for one of several that cannot be read.
 
     Raises:
-        PerfcaseError: there is no such view or column (not_found), a name is missing (usage), or a capture cannot be read.
+        PerfcaseError: there is no such view or column (not_found), a name is missing (usage), or the only capture cannot be read.
     """
     wanted = figure(request.view, request.measure, request.agg)
-    return Result([_read(store, wanted) if wanted else None for store in stores])
+    if wanted is None:
+        return Result(iter([None] * len(stores)))
+    return Result(iter([_one(stores[0], wanted)]) if len(stores) == 1 else _many(stores, wanted))
 
 
-def _read(store: Path, wanted: Metric) -> Reading:
+def _one(store: Path, wanted: Metric) -> Reading:
     folder = open_case(store).folder
     with query.sql_errors(), query.connect(folder) as connection:
-        (duration_ns,) = connection.execute("SELECT max(try_cast(duration_ns AS BIGINT)) FROM capture").fetchone() or (
-            None,
-        )
-        return read(connection, wanted, duration_ns)
+        return read(connection, wanted, _duration_ns(folder, connection))
+
+
+def _many(stores: Sequence[Path], wanted: Metric) -> Iterator[Reading | None]:
+    begun = time.monotonic()
+    folders = {store: folder for store in stores if (folder := _folder(store))}
+    with asked(wanted, [*folders.values()], _duration_ns) as work:
+        of = dict(zip(folders, work, strict=True))
+        for number, store in enumerate(stores):
+            if number and time.monotonic() - begun > LONG_S:
+                return
+            try:
+                yield of[store].result() if store in of else None
+            except Exception:
+                # A process that is asked for this capture alone says what is wrong.
+                yield None
+
+
+def _folder(store: Path) -> Path | None:
+    try:
+        return open_case(store).folder
+    except PerfcaseError:
+        return None
+
+
+def _duration_ns(_folder: Path, connection: duckdb.DuckDBPyConnection) -> int | None:
+    ((duration_ns,),) = connection.execute("SELECT max(try_cast(duration_ns AS BIGINT)) FROM capture").fetchall()
+    return duration_ns

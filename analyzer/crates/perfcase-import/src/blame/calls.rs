@@ -84,7 +84,7 @@ impl Thing {
 }
 
 /// The name of a call, as a number.
-pub(super) type CallName = u16;
+pub(super) type CallName = u32;
 
 /// No call, or none that is known.
 pub(super) const NO_CALL: CallName = CallName::MAX;
@@ -101,9 +101,6 @@ impl CallNames {
         if let Some(&number) = self.numbers.get(name) {
             return number;
         }
-        if self.names.len() >= usize::from(NO_CALL) {
-            return NO_CALL;
-        }
         let number = self.names.len() as CallName;
         self.names.push((name.into(), CallKind::of(name)));
         self.numbers.insert(name.into(), number);
@@ -117,10 +114,10 @@ impl CallNames {
     }
 
     pub(super) fn kind(&self, call: CallName) -> CallKind {
-        self.names.get(usize::from(call)).map_or(CallKind::Other, |(_, kind)| *kind)
+        self.names.get(call as usize).map_or(CallKind::Other, |(_, kind)| *kind)
     }
 
     pub(super) fn name(&self, call: CallName) -> Option<&[u8]> {
-        self.names.get(usize::from(call)).map(|(name, _)| name.as_bytes())
+        self.names.get(call as usize).map(|(name, _)| name.as_bytes())
     }
 }

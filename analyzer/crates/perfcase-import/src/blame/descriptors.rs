@@ -8,10 +8,7 @@ use super::rows::{at, each, meaning, meanings};
 use crate::ports;
 use crate::writer::WriteError;
 
-/// The most descriptors that are known: a bound for hostile input.
-const MOST_DESCRIPTORS: usize = 1 << 26;
-
-/// What each descriptor is, by its id.
+/// What each descriptor is, by its id: the number of its row.
 #[derive(Default)]
 pub(super) struct Descriptors {
     pub(super) things: Vec<Thing>,
@@ -33,7 +30,7 @@ impl Descriptors {
             let kinds_mean = meanings(kinds, |kind| Thing::of(Some(kind)));
             let takes = meanings(makers, |call| matches!(call, "accept" | "accept4" | "socketpair"));
             for (row, ((local, peer), target)) in locals.iter().zip(peers).zip(targets).enumerate() {
-                let Some(id) = at(ids, row).map(|id| id as usize).filter(|&id| id < MOST_DESCRIPTORS) else { continue };
+                let Some(id) = at(ids, row).map(|id| id as usize) else { continue };
                 if id >= found.things.len() {
                     found.things.resize(id + 1, Thing::Unknown);
                     found.served.resize(id + 1, false);

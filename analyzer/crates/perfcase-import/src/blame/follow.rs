@@ -1,8 +1,10 @@
 //! Who or what a thread waited for: a wait is replaced by what its waker did meanwhile, again and again.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::calls::{CallKind, CallName, CallNames, NO_CALL, Thing};
+use super::disks::Completions;
 use super::history::{Call, Context, Doing, History, NONE, Piece};
 use super::measured::Measured;
 use super::samples::Samples;
@@ -92,8 +94,6 @@ pub(super) struct Due {
 
 /// The most wakers in a row.
 const DEEPEST: u32 = 20;
-/// A thread that an interrupt woke after a disk's request was complete: the most ns between the two.
-const COMPLETED_NS: i64 = 1_000_000;
 /// The most pieces that one wait is followed over.
 pub(super) const MOST_PIECES: usize = 4096;
 
@@ -105,10 +105,11 @@ pub(super) struct Known<'a> {
     pub(super) names: &'a Arc<CallNames>,
     /// What each descriptor is.
     pub(super) things: &'a [Thing],
-    /// Requests to disks that ended, in the order of time: when, who made it, the device.
-    pub(super) completions: &'a [(i64, u32, u32)],
+    pub(super) completions: &'a Completions,
     pub(super) samples: &'a Samples,
     pub(super) measured: &'a Measured,
+    /// Waits in parts that go on after the last part that was looked at.
+    pub(super) cut_count: &'a Cell<u64>,
 }
 
 /// The wait that is followed.
@@ -232,7 +233,7 @@ impl Known<'_> {
                 }
                 End::By(waker, end) => self.follow(path, waker, (from, to), end.unwrap_or(to), depth + 1),
                 End::For(cause, descriptor) => {
-                    let device = if cause == Cause::Disk { self.device(utid, piece.end) } else { NONE };
+                    let device = if cause == Cause::Disk { self.completions.device(utid, piece.end) } else { NONE };
                     path.push(Due { cause, device, descriptor, ..due });
                 }
             },
@@ -405,15 +406,6 @@ impl Known<'_> {
                         .is_some_and(|call| call.kind == CallKind::Send && can_be_socket(self.thing(call.descriptor)))
             }
         }
-    }
-
-    /// Gives the device whose request ended last before a thread woke, one of the thread's own if there is one.
-    fn device(&self, utid: u32, woken: i64) -> u32 {
-        let until = self.completions.partition_point(|&(at, ..)| at <= woken);
-        let near = self.completions[..until].iter().rev().take(64);
-        let mut near = near.take_while(|&&(at, ..)| woken.saturating_sub(at) <= COMPLETED_NS).peekable();
-        let last = near.peek().map(|&&(.., device)| device);
-        near.find(|&&(_, of, _)| of == utid).map(|&(.., device)| device).or(last).unwrap_or(NONE)
     }
 }
 

@@ -4,6 +4,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::calls::{CallKind, CallName, NO_CALL};
 use super::tries::{LockCall, Locks, Tries};
+use crate::bound::Bound;
 
 /// A number that is not known.
 pub(super) const NONE: u32 = u32::MAX;
@@ -136,7 +137,6 @@ impl Thread {
 }
 
 /// The pieces that are at hand: of threads, and of the CPUs that they ran on.
-#[derive(Default)]
 pub(super) struct History {
     pub(super) threads: Vec<Thread>,
     /// Who ran on each CPU, in the order of time.
@@ -144,6 +144,7 @@ pub(super) struct History {
     /// Who woke those that waited for a word of a process, of words for which a thread waited with a limit of time.
     wakes: HashMap<(u32, u32), Vec<Wake>>,
     limited: HashSet<(u32, u32)>,
+    pub(super) bound_of_words: Bound,
     /// Who locked which file.
     pub(super) locks: Locks,
     /// The number of pieces at hand.
@@ -154,23 +155,35 @@ pub(super) struct History {
     pub(super) begin: i64,
 }
 
-/// The most threads and CPUs that are followed: bounds for hostile input.
-const MOST_THREADS: u32 = 1 << 24;
+/// The most CPUs: the table has no others.
 const MOST_CPUS: u32 = 1 << 16;
-/// The most words of memory whose wakes are known.
+/// The most words of memory whose wakes are known: a bound for hostile input.
 const MOST_WORDS: usize = 1 << 20;
 
-impl History {
-    pub(super) fn new() -> History {
-        History { begin: i64::MIN, ..History::default() }
+impl Default for History {
+    fn default() -> History {
+        History {
+            threads: Vec::new(),
+            cpus: Vec::new(),
+            wakes: HashMap::new(),
+            limited: HashSet::new(),
+            bound_of_words: Bound::of(MOST_WORDS),
+            locks: Locks::default(),
+            count: 0,
+            has_strangers: false,
+            begin: i64::MIN,
+        }
     }
+}
 
+impl History {
     pub(super) fn thread(&self, utid: u32) -> Option<&Thread> {
         self.threads.get(utid as usize)
     }
 
     pub(super) fn thread_mut(&mut self, utid: u32) -> Option<&mut Thread> {
-        if utid >= MOST_THREADS {
+        // Each number is that of a row of `thread`.
+        if utid == NONE {
             return None;
         }
         let index = utid as usize;
@@ -237,8 +250,9 @@ impl History {
     /// Notes that a thread waited for a word with a limit of time.
     pub(super) fn limit(&mut self, utid: u32, word: u32) {
         let upid = self.thread(utid).map_or(NONE, |thread| thread.upid);
-        if upid != NONE && self.limited.len() < MOST_WORDS {
-            self.limited.insert((upid, word));
+        let key = (upid, word);
+        if upid != NONE && !self.limited.contains(&key) && self.bound_of_words.admits() {
+            self.limited.insert(key);
         }
     }
 

@@ -7,6 +7,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::calls::CallNames;
 use super::descriptors::Descriptors;
+use super::disks::Completions;
 use super::entered::add_calls;
 use super::history::{Context, Doing, History, NONE, Piece};
 use super::rows::{Batch, Rows, at, each, meaning, meanings};
@@ -14,13 +15,8 @@ use super::samples::Samples;
 use super::work::{Work, Works};
 use crate::writer::WriteError;
 
-/// The most requests of disks that are known: a bound for hostile input.
-const MOST_COMPLETIONS: usize = 8_000_000;
 /// Sampled events that count CPU time.
 const CLOCKS: [&str; 4] = ["cpu-clock", "task-clock", "cpu-cycles", "cycles"];
-
-/// Requests to disks that ended, and the names of the devices.
-pub(super) type Completions = (Vec<(i64, u32, u32)>, Vec<Box<str>>);
 
 /// States and calls in the order of time, and all that is read as a whole.
 pub(super) struct Input {
@@ -213,25 +209,20 @@ impl Input {
         Ok(samples)
     }
 
-    /// Gives the requests to disks that ended, in the order of time: when, which thread made it, the device's number in
-    /// the list of devices, which also comes back.
+    /// Gives the requests to disks that ended.
     pub(super) fn completions(&self) -> Result<Completions, WriteError> {
-        let (mut all, mut devices) = (Vec::new(), Vec::<Box<str>>::new());
+        let mut found = Completions::default();
         each(&self.folder, "block_io", &["completed_ts_ns", "utid", "device"], |batch| {
             let (Some(ends), Some(utids)) = (batch.i64s("completed_ts_ns"), batch.u32s("utid")) else { return };
             let Some(names) = batch.texts("device") else { return };
             for row in 0..batch.0.num_rows() {
-                let Some(end) = at(ends, row).filter(|_| all.len() < MOST_COMPLETIONS) else { continue };
-                let name = names.value(row);
-                let device = devices.iter().position(|device| **device == *name).unwrap_or_else(|| {
-                    devices.push(name.into());
-                    devices.len() - 1
-                });
-                all.push((end, at(utids, row).unwrap_or(NONE), device as u32));
+                if let Some(end) = at(ends, row) {
+                    found.add(end, at(utids, row).unwrap_or(NONE), names.value(row));
+                }
             }
         })?;
-        all.sort_unstable();
-        Ok((all, devices))
+        found.settle();
+        Ok(found)
     }
 }
 

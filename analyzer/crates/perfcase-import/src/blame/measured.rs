@@ -3,6 +3,8 @@
 
 use hashbrown::HashMap;
 
+use crate::bound::Bound;
+
 /// The most intervals that are kept: a bound for hostile input.
 const MOST: usize = 1 << 22;
 
@@ -36,18 +38,22 @@ pub(super) enum Seen {
     Queued,
 }
 
-#[derive(Default)]
 pub(super) struct Measured {
     of: HashMap<u32, Vec<Interval>>,
-    count: usize,
+    pub(super) bound: Bound,
+}
+
+impl Default for Measured {
+    fn default() -> Measured {
+        Measured { of: HashMap::new(), bound: Bound::of(MOST) }
+    }
 }
 
 impl Measured {
     /// Adds the time between two snapshots of a thread; those of a thread come in the order of time.
     pub(super) fn add(&mut self, utid: u32, (start, end): (i64, i64), on_cpu_ns: i64, held_ns: i64) {
-        if self.count < MOST && end > start && on_cpu_ns >= 0 {
+        if end > start && on_cpu_ns >= 0 && self.bound.admits() {
             self.of.entry(utid).or_default().push(Interval { start, end, on_cpu_ns, held_ns, ..Interval::default() });
-            self.count += 1;
         }
     }
 
@@ -122,5 +128,15 @@ mod tests {
         // It waited for 300 and 300.
         assert!(measured(400, 540).is_held(5, 800) && !measured(400, 539).is_held(5, 800));
         assert!(!measured(400, 540).is_held(5, 1001) && !measured(400, 540).is_held(6, 800));
+    }
+
+    #[test]
+    fn what_was_measured_beyond_the_bound_is_counted() {
+        let mut all = Measured { bound: Bound::of(1), ..Measured::default() };
+        all.add(5, (0, 1000), -1, 0);
+        (0..4).for_each(|number| all.add(5, (1000 * number, 1000 * number + 1000), 0, 0));
+        all.see(5, 0, 4000, Seen::Unsure);
+        let waits = |from: i64| all.waits_until(5, from, from + 500) - from;
+        assert_eq!((all.bound.refused_count, waits(100), waits(2100)), (3, 500, 0));
     }
 }

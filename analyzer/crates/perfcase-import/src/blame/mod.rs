@@ -8,6 +8,7 @@
 
 mod calls;
 mod descriptors;
+mod disks;
 mod entered;
 mod follow;
 mod history;
@@ -21,8 +22,11 @@ mod snapshots;
 mod tries;
 mod work;
 
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
+
+use perfcase_archive::Issue;
 
 use crate::writer::WriteError;
 use calls::{CallKind, CallNames, Thing};
@@ -41,12 +45,8 @@ const LOOKS_PER_STATE: u64 = 16;
 pub(crate) struct Written {
     /// The rows of `blame`.
     pub(crate) rows: u64,
-    /// Requests and questions that were too many to be followed.
-    pub(crate) refused_count: u64,
-    /// Calls for the locks of files, and sleeps between them, that were too many to find out who had the locks.
-    pub(crate) refused_lock_count: u64,
-    /// Some waits were not followed, because all of them together would take too long.
-    pub(crate) is_bounded: bool,
+    /// What was too much to be followed.
+    pub(crate) issues: Vec<Issue>,
 }
 
 /// Writes `blame` beside the other tables in `folder`; `None` where no states were recorded.
@@ -55,13 +55,14 @@ pub(crate) struct Written {
 /// When a table cannot be read or written.
 pub(crate) fn write(folder: &Path) -> Result<Option<Written>, WriteError> {
     let mut names = Arc::new(CallNames::default());
-    let mut history = History::new();
+    let mut history = History::default();
     let Some(mut input) = Input::open(folder, &mut history)? else { return Ok(None) };
     let works = input.works()?;
     let (descriptors, samples, measured) =
         (input.descriptors()?, input.samples()?, snapshots::measured(folder, &history)?);
-    let (completions, devices) = input.completions()?;
-    let mut output = Output::start(folder, devices);
+    let mut completions = input.completions()?;
+    let mut output = Output::start(folder, std::mem::take(&mut completions.devices));
+    let cut_count = Cell::new(0);
     let mut looks_left = LOOKS_PER_STATE * input.state_count();
     // The ends of the last two windows: what ended before the first of them is forgotten when a third is at hand.
     let mut edges = (i64::MIN, i64::MIN);
@@ -77,6 +78,7 @@ pub(crate) fn write(folder: &Path) -> Result<Option<Written>, WriteError> {
             completions: &completions,
             samples: &samples,
             measured: &measured,
+            cut_count: &cut_count,
         };
         let mut blame = Blame { known, looks_left, output: &mut output };
         let mut written = Vec::with_capacity(history.threads.len());
@@ -93,8 +95,39 @@ pub(crate) fn write(folder: &Path) -> Result<Option<Written>, WriteError> {
         history.forget(edges.0);
         edges = (edges.1, end);
     }
-    let (refused_count, refused_lock_count) = (works.refused_count, history.locks.refused_count);
-    Ok(Some(Written { rows: output.finish(&names)?, refused_count, refused_lock_count, is_bounded: looks_left == 0 }))
+    let counts = [
+        works.bound.refused_count,
+        history.locks.refused_count,
+        u64::from(looks_left == 0),
+        cut_count.get(),
+        history.bound_of_words.refused_count,
+        completions.bound.refused_count,
+        samples.bound.refused_count,
+        measured.bound.refused_count,
+    ];
+    Ok(Some(Written { rows: output.finish(&names)?, issues: issues(counts) }))
+}
+
+/// Gives an issue for each bound that was reached, by what it kept out.
+fn issues(counts: [u64; 8]) -> Vec<Issue> {
+    let all = [
+        ("requests_not_followed", "so many requests were under way that what some of them waited for is not followed"),
+        ("locks_not_followed", "so many calls took locks of files that who had some of these locks is not known"),
+        ("waits_not_followed", "so many threads wait for one another that not every wait is followed to its cause"),
+        ("parts_not_followed", "waits went on in so many parts that what ended them is not known"),
+        (
+            "wakes_not_followed",
+            "threads waited for so many locks with a limit of time that who had some of them is not known",
+        ),
+        ("devices_not_followed", "so many requests to disks ended that the device of some waits is not known"),
+        ("samples_not_followed", "so many samples were taken that where some threads ran is not in blame"),
+        (
+            "snapshots_not_followed",
+            "snapshots have so many threads that how long some of them were on a CPU is not in blame",
+        ),
+    ];
+    let reached = all.into_iter().zip(counts).filter(|(_, count)| *count > 0);
+    reached.map(|((kind, message), count)| Issue::warning(kind, message).count(count)).collect()
 }
 
 /// The writing of one window.

@@ -7,7 +7,7 @@ use super::tries::Nap;
 
 /// A thread that waits in parts does nothing else between them for so long.
 const WAITS_ON_NS: i64 = 1_000_000;
-/// The most calls between such a part and the end of the whole wait.
+/// The most calls between such a part and the end of the whole wait: each part looks at those behind it.
 const MOST_PARTS: usize = 256;
 
 impl Known<'_> {
@@ -24,15 +24,18 @@ impl Known<'_> {
         let thread = self.history.thread(utid).filter(|_| is_poll && (is_part || call.is_asked))?;
         let first = thread.calls.partition_point(|other| other.start <= call.start);
         let later = thread.calls.get(first..)?;
-        let later = &later[..later.len().min(MOST_PARTS)];
         let (mut last, mut since, mut rang) = (call, 0, i64::MIN);
-        while let Some(next) = later[since..].iter().position(|other| other.kind == CallKind::Poll) {
+        while let Some(next) = later[since..].iter().take(MOST_PARTS).position(|other| other.kind == CallKind::Poll) {
             let (between, next) = (&later[since..since + next], since + next);
             if last.is_cut_short {
                 rang = last.end;
             }
             let start = later[next].start;
             if !self.goes_on(utid, last, between, start, start.saturating_sub(rang) <= WAITS_ON_NS) {
+                break;
+            }
+            if next >= MOST_PARTS {
+                self.note_cut();
                 break;
             }
             (last, since) = (&later[next], next + 1);
@@ -68,12 +71,20 @@ impl Known<'_> {
         let until = thread.calls.partition_point(|other| other.start <= wake.start);
         let between = thread.calls.get(next..until).unwrap_or(&[]);
         let mut since = call.end;
-        let waits_on = between.len() <= MOST_PARTS
-            && between.iter().all(|other| {
-                let pause = other.start.saturating_sub(std::mem::replace(&mut since, other.end));
-                pause <= WAITS_ON_NS && other.kind == CallKind::Futex
-            });
+        let waits_on = between.iter().take(MOST_PARTS).all(|other| {
+            let pause = other.start.saturating_sub(std::mem::replace(&mut since, other.end));
+            pause <= WAITS_ON_NS && other.kind == CallKind::Futex
+        });
+        if waits_on && between.len() > MOST_PARTS {
+            self.note_cut();
+            return None;
+        }
         (waits_on && wake.start.saturating_sub(since) <= WAITS_ON_NS).then_some(wake.utid)
+    }
+
+    /// Counts a wait in so many parts that the last ones are not looked at.
+    fn note_cut(&self) {
+        self.cut_count.set(self.cut_count.get() + 1);
     }
 
     /// Gives the sleep after a try for the lock of a file that a piece is, if its thread had the lock in the end.

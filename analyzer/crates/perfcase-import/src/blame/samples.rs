@@ -1,21 +1,26 @@
 //! Where threads were on their CPUs, now and then.
 
 use super::history::NONE;
+use crate::bound::Bound;
 
-/// The most samples that are kept, and the most threads: bounds for hostile input.
+/// The most samples that are kept: a bound for hostile input.
 const MOST: usize = 1 << 24;
-const MOST_THREADS: u32 = 1 << 24;
 
 /// The samples of CPU time of all threads: when, and the callchain.
-#[derive(Default)]
 pub(super) struct Samples {
     of: Vec<Vec<(i64, u32)>>,
-    count: usize,
+    pub(super) bound: Bound,
+}
+
+impl Default for Samples {
+    fn default() -> Samples {
+        Samples { of: Vec::new(), bound: Bound::of(MOST) }
+    }
 }
 
 impl Samples {
     pub(super) fn add(&mut self, utid: u32, time: i64, stack: u32) {
-        if self.count >= MOST || utid >= MOST_THREADS {
+        if !self.bound.admits() {
             return;
         }
         let index = utid as usize;
@@ -23,7 +28,6 @@ impl Samples {
             self.of.resize_with(index + 1, Vec::new);
         }
         self.of[index].push((time, stack));
-        self.count += 1;
     }
 
     /// Puts those of each thread in the order of time.
@@ -54,5 +58,12 @@ mod tests {
         let of = |from, to| samples.between(5, from, to);
         assert_eq!([of(0, 200), of(10, 90), of(11, 90), of(10, 91), of(200, 201)], [2, 1, NONE, 2, 4]);
         assert_eq!((samples.between(4, 0, 9), samples.between(9, 0, 9), of(90, 10)), (NONE, NONE, NONE));
+    }
+
+    #[test]
+    fn samples_beyond_the_bound_are_counted() {
+        let mut samples = Samples { bound: Bound::of(2), ..Samples::default() };
+        (1..=5).for_each(|time| samples.add(5, time, time as u32));
+        assert_eq!((samples.bound.refused_count, samples.between(5, 0, 9), samples.between(5, 3, 9)), (3, 2, NONE));
     }
 }

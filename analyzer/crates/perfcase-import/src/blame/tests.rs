@@ -1,4 +1,5 @@
 use super::calls::NO_CALL;
+use super::disks::Completions;
 use super::follow::Due;
 use super::history::{Call, Context, Wake};
 use super::measured::{Measured, Seen};
@@ -16,7 +17,8 @@ struct Story {
     works: Works,
     names: Arc<CallNames>,
     things: Vec<Thing>,
-    completions: Vec<(i64, u32, u32)>,
+    completions: Completions,
+    cut_count: Cell<u64>,
     samples: Samples,
     measured: Measured,
 }
@@ -104,20 +106,25 @@ impl Story {
     }
 
     fn dues(mut self, utid: u32) -> Vec<Due> {
+        self.settled_dues(utid)
+    }
+
+    fn settled_dues(&mut self, utid: u32) -> Vec<Due> {
         self.works.settle();
         self.history.sort();
         self.samples.settle();
-        let Story { history, works, names, things, completions, samples, measured } = &self;
+        self.completions.settle();
+        let Story { history, works, names, things, completions, cut_count, samples, measured } = &*self;
         let folder = tempfile::tempdir().unwrap();
         let mut output = Output::start(folder.path(), Vec::new());
-        let known = Known { history, works, names, things, completions, samples, measured };
+        let known = Known { history, works, names, things, completions, cut_count, samples, measured };
         Blame { known, looks_left: 1000, output: &mut output }.thread(utid, i64::MAX);
         output.dues()
     }
 }
 
 fn story() -> Story {
-    Story { history: History::new(), ..Story::default() }
+    Story { history: History::default(), ..Story::default() }
 }
 
 #[test]
@@ -242,7 +249,9 @@ fn an_interrupt_does_not_blame_the_thread_that_it_hits() {
     let hit = |doing: Doing, context: Context, call: &str, thing: Thing| {
         let story = story().work(1, 0, 100, Work::Request).woken(1, 0, 100, 2, doing, context);
         let mut story = story.call(1, 0, 101, call, thing).ran(2, 0, 200, 0);
-        story.completions = vec![(20, 1, 7), (99, 3, 8)];
+        [(0, 1, "a"), (20, 1, "b"), (99, 3, "c")]
+            .into_iter()
+            .for_each(|(at, utid, of)| story.completions.add(at, utid, of));
         story.blame(1)[..].iter().map(|(.., cause, on, _)| (*cause, *on)).collect::<Vec<_>>()
     };
     use Context::{Hardirq, Softirq, Task};
@@ -408,11 +417,21 @@ fn what_is_not_known_is_said() {
     let end = 2 * MOST_PIECES as i64 + 1000;
     let mut long = long.slept(1, 0, end, 2).work(1, 0, end, Work::Request);
     long.works.settle();
-    let Story { history, works, names, samples, measured, .. } = &long;
-    let found = Known { history, works, names, things: &[], completions: &[], samples, measured };
+    let Story { history, works, names, completions, cut_count, samples, measured, .. } = &long;
+    let found = Known { history, works, names, things: &[], completions, cut_count, samples, measured };
     let mut path = Followed { dues: Vec::new(), budget: MOST_PIECES };
     found.follow(&mut path, 1, (0, end), end, 0);
     assert_eq!(path.dues.iter().map(|due| due.end - due.start).sum::<i64>(), end);
     assert_eq!(path.dues.last().map(|due| due.cause), Some(Cause::NotFollowed));
     assert_eq!(NO_CALL, path.dues[0].call);
+}
+
+#[test]
+fn each_bound_that_was_reached_is_an_issue() {
+    for reached in 0..8 {
+        let found = issues(std::array::from_fn(|bound| if bound == reached { 3 } else { 0 }));
+        assert_eq!(found.iter().map(|issue| issue.count).collect::<Vec<_>>(), [3]);
+    }
+    let all: std::collections::HashSet<_> = issues([1; 8]).iter().map(|issue| issue.kind).collect();
+    assert_eq!((all.len(), issues([0; 8]).len()), (8, 0));
 }

@@ -2,6 +2,7 @@
 
 use super::super::tries::LockCall;
 use super::*;
+use crate::bound::Bound;
 
 #[test]
 fn a_wait_for_a_lock_in_parts_is_one_wait() {
@@ -73,6 +74,41 @@ fn a_poll_that_looks_up_now_and_then_waits_on() {
     let socket = thread.calls[1].descriptor;
     let due = story.dues(1)[0];
     assert_eq!((due.end, due.cause, due.descriptor), (50, Cause::Network, socket));
+}
+
+/// Waits of 1 for the same in so many parts of 10 ns. 2 ends the last one.
+fn in_parts(call: &str, count: i64) -> (Cause, u64) {
+    let end = 20 * count;
+    let mut story = story().of_process(4, &[1, 2]).work(1, 0, end, Work::Request).ran(2, -9, end + 40, 1);
+    for start in (0..count).map(|number| 20 * number) {
+        story = story.woken(1, start, start + 10, 0, Doing::Sleeping, Context::Hardirq);
+        story = story.call(1, start, start + 11, call, Thing::Unknown).timed_out(1).ran(1, start + 10, start + 19, 0);
+        story.history.thread_mut(1).unwrap().calls.last_mut().unwrap().word = 7;
+    }
+    story.history.limit(1, 7);
+    let mut story = story.slept(1, end, end + 10, 2).call(1, end, end + 11, call, Thing::Unknown).woke(2, end + 9, 7);
+    let cause = story.settled_dues(1)[0].cause;
+    (cause, story.cut_count.get())
+}
+
+#[test]
+fn a_wait_in_more_parts_than_are_looked_at_is_counted() {
+    assert_eq!([in_parts("epoll_wait", 200), in_parts("futex", 200)], [(Cause::Running, 0); 2]);
+    assert_eq!(in_parts("epoll_wait", 256), (Cause::Running, 0));
+    assert_eq!(in_parts("epoll_wait", 257), (Cause::Timeout, 1));
+    assert_eq!(in_parts("epoll_wait", 260), (Cause::Timeout, 4));
+    assert_eq!(in_parts("futex", 256), (Cause::Running, 0));
+    assert_eq!(in_parts("futex", 258), (Cause::Timeout, 2));
+}
+
+#[test]
+fn words_beyond_the_bound_are_counted() {
+    let mut story = story().of_process(4, &[1, 2, 3]);
+    story.history.bound_of_words = Bound::of(1);
+    let story =
+        story.waited_in_vain(1, 0, 50, 7).waited_in_vain(1, 60, 90, 7).waited_in_vain(3, 0, 50, 8).woke(2, 60, 8);
+    let history = &story.history;
+    assert_eq!((history.bound_of_words.refused_count, history.wake_after(4, 8, 0)), (1, None));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! When a thread has something to do: a request that it answers, a question of its own that is not answered yet, a command that
 //! runs.
 
+use crate::bound::Bound;
+
 /// What kind of work a thread has, the one that tells most last.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Work {
@@ -39,24 +41,23 @@ pub(super) struct Stretch {
 const MOST: usize = 1 << 24;
 
 /// The works of all threads.
-#[derive(Default)]
 pub(super) struct Works {
     all: Vec<(u32, i64, i64, Work)>,
     /// Those of each thread: stretches that do not overlap, in the order of time.
     of: Vec<Vec<Stretch>>,
-    /// Works beyond the bound.
-    pub(super) refused_count: u64,
+    pub(super) bound: Bound,
+}
+
+impl Default for Works {
+    fn default() -> Works {
+        Works { all: Vec::new(), of: Vec::new(), bound: Bound::of(MOST) }
+    }
 }
 
 impl Works {
     pub(super) fn add(&mut self, utid: u32, start: i64, end: i64, work: Work) {
-        if end <= start || utid == 0 {
-            return;
-        }
-        if self.all.len() < MOST {
+        if end > start && utid != 0 && self.bound.admits() {
             self.all.push((utid, start, end, work));
-        } else {
-            self.refused_count += 1;
         }
     }
 
@@ -137,6 +138,14 @@ fn stretches(works: &[(u32, i64, i64, Work)]) -> Vec<Stretch> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn works_beyond_the_bound_are_counted() {
+        let mut works = Works { bound: Bound::of(1), ..Works::default() };
+        (0..3).for_each(|start| works.add(3, start, start + 1, Work::Call));
+        works.settle();
+        assert_eq!((works.bound.refused_count, works.after(3, i64::MIN).len()), (2, 1));
+    }
 
     #[test]
     fn works_of_a_thread_do_not_overlap() {

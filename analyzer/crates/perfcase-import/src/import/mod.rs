@@ -165,18 +165,7 @@ pub fn import(
     memory::give_back();
     if let Some(written) = crate::blame::write(&folder)? {
         tables.insert("blame".into(), written.rows);
-        if written.refused_count > 0 {
-            let message = "so many requests were under way that what some of them waited for is not followed";
-            issues.add(Issue::warning("requests_not_followed", message).count(written.refused_count));
-        }
-        if written.refused_lock_count > 0 {
-            let message = "so many calls took locks of files that who had some of these locks is not known";
-            issues.add(Issue::warning("locks_not_followed", message).count(written.refused_lock_count));
-        }
-        if written.is_bounded {
-            let message = "so many threads wait for one another that not every wait is followed to its cause";
-            issues.add(Issue::warning("waits_not_followed", message));
-        }
+        written.issues.into_iter().for_each(|issue| issues.add(issue));
     }
     // Last: every step before may have found something.
     tables.insert("import_issue".into(), issues.write(&folder)?);

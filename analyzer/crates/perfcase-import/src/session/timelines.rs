@@ -2,7 +2,7 @@
 
 use perfcase_archive::Issue;
 
-use super::Session;
+use super::{Session, SourceId};
 use crate::sink::BATCH_ROWS;
 use crate::timeline;
 use crate::timeline::syscalls::Syscalls;
@@ -35,6 +35,7 @@ impl Session {
         let end = self.last_ts_ns().saturating_add(start);
         let names = self.timelines.names();
         if let Some(source) = chosen.sched {
+            self.report_bounded(source);
             let events = self.model.events.view();
             let kind = events.kind(source);
             match self.timelines.take_states(source, (start, end), &self.model.threads, kind) {
@@ -56,10 +57,28 @@ impl Session {
         self.write_descriptors(syscalls);
         if let Some(source) = chosen.block {
             let block = std::mem::take(&mut self.timelines.of(source).block);
+            if block.cut_count > 0 {
+                let message = "so many requests to disks overlap that not all are known to be part of one";
+                self.issue(Issue::warning("disk_requests_not_followed", message).count(block.cut_count));
+            }
             for request in block.settled() {
                 request.write(start, &mut self.sink.tables);
                 self.row_added();
             }
+        }
+    }
+
+    /// Reports what the timeline of a source leaves out.
+    fn report_bounded(&mut self, source: SourceId) {
+        let refused_count = self.timelines.of(source).sched.refused_count();
+        if refused_count > 0 {
+            let message = "switches and moves to a CPU of a number that no host has are left out of the timeline";
+            self.issue(Issue::warning("cpus_not_followed", message).count(refused_count));
+        }
+        let refused_count = self.timelines.sampled.bound.refused_count;
+        if refused_count > 0 {
+            let message = "so many callchains of waits were taken that some states have none";
+            self.issue(Issue::warning("callchains_not_followed", message).count(refused_count));
         }
     }
 
@@ -69,7 +88,7 @@ impl Session {
         let (known, mut turns, is_whole) =
             self.timelines.settle_descriptors(syscalls.as_mut(), start, &self.model.threads);
         if !is_whole {
-            let message = "so many descriptors were opened, closed or listed that not all are followed";
+            let message = "so many descriptors were opened, closed, connected or listed that not all are followed";
             self.issue(Issue::warning("descriptors_not_followed", message));
         }
         let of = std::mem::take(&mut self.timelines.descriptors);

@@ -14,8 +14,8 @@ use crate::tables::{BlockIoRow, Tables};
 /// The place of requests without a place on the device: flushes and commands. The kernel says sector 0 when it issues
 /// them, and the highest number when they complete.
 const NO_PLACE: u64 = u64::MAX;
-/// The most requests that may have become one (the kernel's limit of segments): a bound for hostile input.
-const MOST_MERGED: usize = 256;
+/// The most requests that begin within another one and end behind it: a disk has none, a bound for hostile input.
+const MOST_ASTRIDE: usize = 256;
 
 /// The step of a request that an event reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -146,6 +146,8 @@ pub(crate) struct Block {
     under_way: HashMap<(u32, u64), Vec<Request>>,
     done: Vec<Request>,
     count: u64,
+    /// Requests that were issued and may have parts that were not looked at.
+    pub(crate) cut_count: u64,
 }
 
 impl Block {
@@ -186,8 +188,17 @@ impl Block {
         let (device, first) = event.key();
         let last = if event.has_place() { (device, event.end().saturating_sub(1).max(first)) } else { (device, first) };
         let is_part = |part: &Request| !event.has_place() || part.event.end() <= event.end();
-        let within = self.waiting.range((device, first)..=last).take(MOST_MERGED);
-        let parts: Vec<_> = within.filter(|(_, part)| is_part(part)).map(|(key, _)| *key).collect();
+        let (mut parts, mut astride_count) = (Vec::new(), 0);
+        for (key, waiting) in self.waiting.range((device, first)..=last) {
+            if is_part(waiting) {
+                parts.push(*key);
+            } else if astride_count < MOST_ASTRIDE {
+                astride_count += 1;
+            } else {
+                self.cut_count += 1;
+                break;
+            }
+        }
         for (merged, part) in parts.iter().filter_map(|key| self.waiting.remove(key)).enumerate() {
             request.queued = earlier(request.queued, part.queued);
             request.requeue_count = request.requeue_count.max(part.requeue_count);

@@ -45,6 +45,26 @@ fn a_request_is_queued_issued_and_completed() {
 }
 
 #[test]
+fn a_request_may_have_any_number_of_parts() {
+    let mut events: Vec<_> = (0..1000).map(|number| (number, Queued, 8 * number as u64, 8)).collect();
+    events.extend([(2000, Issued, 0, 8000), (3000, Completed, 0, 8000)]);
+    let block = fed(&events);
+    assert_eq!((block.cut_count, block.done[0].merge_count), (0, 999));
+    assert_eq!(times(block), [(0, 2000, 3000, 0, 8000)]);
+}
+
+#[test]
+fn requests_that_lie_across_the_end_of_another_are_bounded_and_counted() {
+    let cut = |count: u64| {
+        let mut events: Vec<_> = (0..count).map(|sector| (1, Queued, sector, 9000)).collect();
+        events.extend([(2, Queued, count, 1), (3, Issued, 0, 8000)]);
+        let block = fed(&events);
+        (block.cut_count, block.waiting.len() as u64 - count)
+    };
+    assert_eq!([cut(256), cut(257)], [(0, 0), (1, 1)]);
+}
+
+#[test]
 fn requests_that_merged_are_one_since_the_first_was_queued() {
     let block = fed(&[
         (1, Queued, 108, 8),

@@ -5,6 +5,7 @@ use std::io::Result;
 
 use super::interval::{Interval, NONE};
 use super::sched::Sched;
+use crate::bound::Bound;
 use crate::model::Utid;
 
 /// Callchains by thread and time.
@@ -60,22 +61,25 @@ pub(crate) enum Moment {
 
 /// Callchains of some switches and wakeups, without the switches themselves: samples of `context-switches`, and the
 /// callchains of waits that perfcase-record takes within a budget.
-#[derive(Default)]
 pub(crate) struct SampledStacks {
     switches: Moments,
     wakeups: Moments,
-    count: usize,
+    pub bound: Bound,
     /// An event of a recording has such callchains: the rows of `thread_state` wait for them.
     pub are_to_come: bool,
 }
 
-impl SampledStacks {
-    /// The most callchains: they take half a gigabyte. An untrusted file may have any number.
-    const MOST: usize = 1 << 25;
+impl Default for SampledStacks {
+    fn default() -> SampledStacks {
+        // They take half a gigabyte. An untrusted file may have any number.
+        let bound = Bound::of(1 << 25);
+        SampledStacks { switches: Moments::default(), wakeups: Moments::default(), bound, are_to_come: false }
+    }
+}
 
+impl SampledStacks {
     pub(crate) fn add(&mut self, moment: Moment, utid: Utid, clock_ns: i64, stack: u32) {
-        if self.count < Self::MOST && utid != 0 {
-            self.count += 1;
+        if utid != 0 && self.bound.admits() {
             let moments = if moment == Moment::Wakeup { &mut self.wakeups } else { &mut self.switches };
             moments.add(utid, (clock_ns, stack));
         }
@@ -84,8 +88,8 @@ impl SampledStacks {
     /// Gives the callchains for the intervals of another source; `None` if there are none. `of_some` is the number of
     /// threads, where only some of them were recorded.
     pub(super) fn into_borrowed(self, of_some: Option<usize>) -> Option<Borrowed> {
-        let SampledStacks { mut switches, mut wakeups, count, .. } = self;
-        if count == 0 {
+        let SampledStacks { mut switches, mut wakeups, .. } = self;
+        if switches.0.is_empty() && wakeups.0.is_empty() {
             return None;
         }
         switches.sort();
@@ -250,6 +254,14 @@ mod tests {
         assert_eq!(completed(add, None), all);
         let of_1: Vec<_> = all.into_iter().filter(|&(utid, ..)| utid == 1).collect();
         assert_eq!(completed(add, Some(3)), of_1, "2 was never seen to leave a CPU: it is not of the recording");
+    }
+
+    #[test]
+    fn callchains_beyond_the_bound_are_counted() {
+        let mut stacks = SampledStacks { bound: Bound::of(1), ..SampledStacks::default() };
+        (0..3).for_each(|_| stacks.add(Moment::Switch, 1, 100_000, 7));
+        stacks.add(Moment::Wakeup, 0, 200_000, 8);
+        assert_eq!((stacks.bound.refused_count, stacks.switches.0[&1].len()), (2, 1));
     }
 
     #[test]

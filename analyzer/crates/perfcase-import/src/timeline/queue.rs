@@ -78,6 +78,8 @@ struct Place {
 pub(super) struct Queue {
     places: Vec<Place>,
     has_moves: bool,
+    /// Moves to CPUs that no host has.
+    pub(super) refused_count: u64,
     /// The stretches since the last block. None of them begins before the latest end in that block.
     stretches: Vec<Stretch>,
     aside: Aside<Stretch>,
@@ -100,6 +102,7 @@ impl Queue {
     /// Notes that a thread was moved to another run queue; `None` where it is not known to which.
     pub(super) fn moved(&mut self, clock_ns: i64, utid: Utid, cpu: Option<u32>) {
         self.has_moves = true;
+        self.refused_count += u64::from(cpu.is_some_and(|cpu| cpu >= MOST_CPUS));
         let cpu = cpu.filter(|&cpu| cpu < MOST_CPUS).unwrap_or(NONE);
         self.place(utid).moves.push((clock_ns, cpu));
     }

@@ -27,7 +27,7 @@ use crate::order;
 use crate::tables::{self, Table, ThreadStateRow, ThreadStateTable};
 use crate::writer::Build;
 
-/// The most CPUs that are followed: a bound for hostile input.
+/// The most CPUs that are followed: a bound for hostile input. The kernel allows an eighth of that.
 pub(super) const MOST_CPUS: u32 = 1 << 16;
 
 /// The idle task's name, which is the first name of all.
@@ -87,6 +87,8 @@ pub(crate) struct Sched {
     queue: Queue,
     bursts: Bursts,
     switches: u64,
+    /// Switches on CPUs that no host has.
+    refused_count: u64,
     /// The number of runs whose beginning neither a switch nor a wakeup shows.
     doubtful: u64,
     wakeups: u64,
@@ -111,6 +113,11 @@ impl Sched {
             has_stacks: self.has_stacks,
             ..Quality::default()
         }
+    }
+
+    /// Gives how many switches and moves name a CPU that no host has.
+    pub(crate) fn refused_count(&self) -> u64 {
+        self.refused_count + self.queue.refused_count
     }
 
     /// Tells whether a thread was seen to leave a CPU.
@@ -200,6 +207,7 @@ impl Sched {
         self.switches += 1;
         self.has_stacks |= switch.stack.is_some();
         if switch.cpu >= MOST_CPUS {
+            self.refused_count += 1;
             return;
         }
         let index = switch.cpu as usize;

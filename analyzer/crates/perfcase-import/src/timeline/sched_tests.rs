@@ -327,3 +327,15 @@ fn of_a_recording_of_some_threads_the_others_are_left_out() {
     use State::*;
     assert_eq!(closed(&seen), [(1, Running, 0, 10), (1, Sleeping, 10, 40), (1, Running, 40, 60)]);
 }
+
+#[test]
+fn what_names_a_cpu_that_no_host_has_is_counted() {
+    let mut sched = Sched::default();
+    switch(&mut sched, 100, MOST_CPUS - 1, 0, 0, 1);
+    switch(&mut sched, 150, MOST_CPUS - 1, 1, S, 0);
+    assert_eq!((sched.refused_count(), closed(&sched).len()), (0, 1));
+    switch(&mut sched, 200, MOST_CPUS, 0, 0, 1);
+    switch(&mut sched, 250, u32::MAX, 1, S, 0);
+    sched.moved(300, 1, Some(MOST_CPUS), None);
+    assert_eq!((sched.refused_count(), closed(&sched).len()), (3, 1));
+}

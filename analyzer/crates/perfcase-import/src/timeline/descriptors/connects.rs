@@ -17,8 +17,7 @@ use crate::model::{NO_TIME, SourceId, Utid};
 
 /// The most connections that are kept: 400 MiB, a bound for hostile input.
 const MOST_CONNECTS: usize = 1 << 22;
-/// The most sockets whose next state is awaited. When there are more, all are forgotten, so that some local ports stay
-/// unknown.
+/// The most sockets whose next state is awaited. When there are more, all are forgotten and counted: some local ports stay unknown.
 const MOST_AWAITED: usize = 1 << 20;
 
 /// States of a socket (include/net/tcp_states.h).
@@ -68,12 +67,18 @@ pub(super) const NO_CONNECT: ConnectId = u32::MAX;
 pub(super) type Begun = Vec<(Key, i64, ConnectId)>;
 
 /// All connections that the capture saw begin or end.
-#[derive(Default)]
 pub(super) struct Connects {
     all: Vec<Connect>,
     awaited: HashMap<(SourceId, u64), ConnectId>,
-    /// The number of connections beyond the bound.
+    most_awaited: usize,
+    /// The number of connections beyond the bounds.
     pub refused_count: u64,
+}
+
+impl Default for Connects {
+    fn default() -> Connects {
+        Connects { all: Vec::new(), awaited: HashMap::new(), most_awaited: MOST_AWAITED, refused_count: 0 }
+    }
 }
 
 impl Connects {
@@ -100,7 +105,8 @@ impl Connects {
             self.refused_count += 1;
             return;
         }
-        if self.awaited.len() >= MOST_AWAITED {
+        if self.awaited.len() >= self.most_awaited {
+            self.refused_count += self.awaited.len() as u64;
             self.awaited.clear();
         }
         if !is_end {

@@ -46,7 +46,7 @@ fn addresses_beyond_all_bounds_take_no_memory() {
     for _ in connects.all.len()..=MOST_CONNECTS {
         connects.note(&change(7, 10, CLOSE, SYN_SENT, 0));
     }
-    assert_eq!((connects.all.len(), connects.refused_count), (MOST_CONNECTS, 1));
+    assert_eq!((connects.all.len(), connects.refused_count), (MOST_CONNECTS, MOST_AWAITED as u64 + 1));
 }
 
 /// A call of close on descriptor 5 of process 1.
@@ -97,4 +97,13 @@ fn an_end_belongs_to_the_call_in_which_it_came_and_to_no_other() {
     connects.note(&end(150));
     let is_of = |maker| connects.all[0].is_of(maker);
     assert_eq!([is_of(Some(accepted)), is_of(Some(made)), is_of(None)], [true, false, false]);
+}
+
+#[test]
+fn connections_whose_local_port_is_forgotten_are_counted() {
+    let mut connects = Connects { most_awaited: 2, ..Connects::default() };
+    (0..5).for_each(|socket| connects.note(&change(socket, 10, CLOSE, SYN_SENT, 0)));
+    (0..5).for_each(|socket| connects.note(&change(socket, 20, SYN_SENT, ESTABLISHED, 4000)));
+    let known = connects.all.iter().filter(|connect| connect.local().is_some());
+    assert_eq!((known.count(), connects.refused_count), (1, 4));
 }
