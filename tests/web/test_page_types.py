@@ -42,12 +42,16 @@ def test_a_column_that_is_lost_or_renamed_does_not_compile(sources: Path) -> Non
     lost = {
         "kernel_log": ("level", ["line/host.tsx"]),
         "view_coverage": ("view_name", ["line/host.tsx", "parts/view-table.tsx"]),
-        "finding": ("message", ["parts/findings.tsx"]),
+        "finding": ("message", ["parts/findings.tsx", "line/findings.ts", "line/panel.tsx"]),
         "finding_coverage": ("is_judged", ["parts/findings.tsx"]),
         "capture": ("cpu_model", ["pages/overview.tsx"]),
         "data_quality": ("lost_ratio", ["pages/overview.tsx"]),
         "thread_time": ("sleep_ratio", ["pages/threads.tsx"]),
         "thread_lane": ("runnable_ns", ["line/lanes.ts", "parts/states.ts"]),
+        "cpu_lane": ("most_ns", ["line/lanes.ts"]),
+        "call_lane": ("error_count", ["line/lanes.ts"]),
+        "latency_heat_map": ("longest_ns", ["line/heat.ts"]),
+        "subsecond_offset": ("sample_count", ["line/heat.ts", "line/heats.ts"]),
         "blame_lane": ("due_ns", ["line/causes.ts"]),
         "blame_part": ("waker_tid", ["line/stretch-causes.tsx"]),
         "followed_state": ("waker_stack_id", ["line/stretch.tsx"]),
@@ -64,7 +68,7 @@ def test_a_column_that_is_lost_or_renamed_does_not_compile(sources: Path) -> Non
     assert faults(sources) == {name for _, names in lost.values() for name in names}
     # A view, and a parameter of one.
     file.write_text(whole.replace("  off_cpu_by_thread: ", "  gone: ").replace('| "start_ns"', ""))
-    assert faults(sources) == {"parts/thread-links.tsx", "line/line.tsx"}
+    assert faults(sources) == {"parts/thread-links.tsx", "line/line.tsx", "line/heats.ts"}
 
 
 def test_an_answer_that_lost_a_field_does_not_compile(sources: Path) -> None:

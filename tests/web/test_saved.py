@@ -124,7 +124,7 @@ def test_lines_over_time(page: Page, site: Site, look) -> None:
     page.open("about:blank")
     page.open(site.at(f"sql?capture={site.ids['x86_64']}&sql={sql}&chart=line&x=ts_ns&y=busy_ratio&key=cpu"))
     page.until("document.querySelector('.result-chart canvas')")
-    legend = page.see("document.querySelector('.result-chart .u-legend').innerText")
+    legend = page.see("document.querySelector('.result-chart .line-legend').innerText")
     assert [f"cpu {name}" in legend for name in ("0", "1", "all")] == [True] * 3
     page.until("document.querySelectorAll('.table tbody tr').length > 3")
     look("sql-lines")
@@ -137,7 +137,7 @@ def test_lines_over_time(page: Page, site: Site, look) -> None:
         "SELECT TIMESTAMP '2026-01-01 10:00:00' + to_seconds(i) AS day, CASE WHEN i % 3 = 0 THEN NULL ELSE i - 5 END AS v FROM range(10) r(i)"
     )
     page.open(site.at(f"sql?capture={site.ids['x86_64']}&sql={sql}&chart=line&x=day&y=v"))
-    page.has("v over day", ".result-chart figcaption")
+    page.has("v over day", ".result-chart .line-title")
     page.open(site.at(f"sql?capture={site.ids['x86_64']}&sql={sql}&chart=bars&x=day&y=v"))
     page.until(f"{BARS}.length === 6")
     page.has("4 have no value", ".result-chart")

@@ -41,6 +41,8 @@ export function linesOf({ plot, chart }: Drawn<Intervals>, rows: Row[]): Lines {
   const kept = (busy.length ? busy : ranked).slice(0, Math.max(1, Math.floor(LINES_MAX / columns.length)));
   // By name, so that a CPU has its colour in every chart.
   kept.sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+  // A number alone says nothing: cpu 0, but vda.
+  const isNumbered = kept.some(({ name }) => /^[\d · ]+$/.test(name));
   const times = new Set<number>();
   const points = kept.flatMap(({ name, group }) =>
     chart.values.map(({ column, label: text }) => {
@@ -65,8 +67,7 @@ export function linesOf({ plot, chart }: Drawn<Intervals>, rows: Row[]): Lines {
         }
       }
       for (const time of at.keys()) times.add(time);
-      // A number alone says nothing: cpu 0, but vda.
-      const own = /^[\d · ]+$/.test(name) ? `${chart.keys.join(" · ")} ${name}` : name;
+      const own = isNumbered ? `${chart.keys.join(" · ")} ${name}` : name;
       const label = columns.length > 1 ? `${own} ${text}` : own;
       return { label: safe(chart.keys.length ? label : text), at };
     }),

@@ -55,9 +55,8 @@ export function Headlines({ captureId, filters, answer: { data, loading } }: Fin
             <a
               class="headline-when"
               href={href(["c", captureId, "timeline"], { ...filterParams(filters), pick: `finding:${finding}` })}
-              aria-label={`${first!.title}, on the time line`}
             >
-              when
+              when<span class="visually-hidden">: {first!.title}</span>
             </a>
           </li>
         ))}
