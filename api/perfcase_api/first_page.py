@@ -20,7 +20,7 @@ Question = view.Request | findings.Request
 
 _PAGE, _INTERVAL = "timeline", "interval_ns"
 _POINTS = 400
-_CHART_ROWS = 20_000
+_CHART_ROWS = 100_000
 _SEVERE = "level IN ('emerg', 'alert', 'crit', 'err', 'warn') AND is_in_capture"
 _MESSAGES_MAX = 200
 _BYTES_MAX = 2 << 20

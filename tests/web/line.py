@@ -59,3 +59,12 @@ def at(page: Page, moment: float, length: float) -> float:
 
 def param(page: Page, name: str) -> str | None:
     return page.see(f"new URLSearchParams(location.hash.split('?')[1]).get({name!r})")
+
+
+def pixel(page: Page, x: float, y: float) -> list[int]:
+    """Red, green, blue and opacity of a pixel of the picture."""
+    return page.see(
+        "(() => { const copy = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true});"
+        f" copy.drawImage(document.querySelector('.line-canvas'), {round(x)}, {round(y)}, 1, 1, 0, 0, 1, 1);"
+        " return [...copy.getImageData(0, 0, 1, 1).data]; })()"
+    )

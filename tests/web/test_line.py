@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import lzma
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from perfcase.text import duration
 from tests.api.conftest import SAMPLES, upload, wait_ready
 from tests.web.chromium import Page
 from tests.web.conftest import Site, rows
-from tests.web.line import CALLS, CAUSES, NAMES, SAID, STATES, at, axis, opened, param, settled, titles, top
+from tests.web.line import CALLS, CAUSES, NAMES, SAID, STATES, at, axis, opened, param, pixel, settled, titles, top
 
 DATA = Path(__file__).parents[2] / "tests" / "data" / "captures"
 FIGURES = "[...document.querySelectorAll('[data-track=\"{track}\"] .line-legend b')].map((one) => one.innerText)"
@@ -356,12 +357,7 @@ def test_a_part_that_is_not_there_yet_is_not_hatched(page: Page, site: Site) -> 
         y = top(page, "cpu:0") - page.see("document.querySelector('.line-canvas').getBoundingClientRect().y")
         left, width = axis(page)
         assert left
-        veil, paper = (
-            page.see(
-                f"(([r, g, b, a]) => [r, g, b, a])(document.querySelector('.line-canvas').getContext('2d').getImageData({x}, {round(y) + 8}, 1, 1).data)"
-            )
-            for x in (NAMES + round(width * 0.8), NAMES + round(width * 0.9))
-        )
+        veil, paper = (pixel(page, NAMES + width * part, y + 8) for part in (0.8, 0.9))
         assert veil == paper
         assert veil[3] == 255, "dim all over, no lines on nothing"
     settled(page)
@@ -422,3 +418,50 @@ def test_findings_are_marked_and_lead_there(page: Page, site: Site, client: http
         )
         checked.add(bool(timed))
     assert checked == {True, False}
+
+
+def test_a_host_of_very_many_cpus_loses_nothing_in_silence(page: Page, site: Site, client: httpx.Client) -> None:
+    """A chart has at most 100,000 rows: beyond the last of them it is dim, not hatched, and that is said."""
+    capture = site.ids["x86_64"]
+    length = length_of(client, capture)
+    step = 50_000_000
+    # 400 CPUs: the rows reach to 12.5 s.
+    fields = '"ts_ns":{},"interval_ns":50000000,"cpu":{},"waiting_avg_count":0.5,"busy_ratio":0.5'
+    every = ",".join("{" + fields.format(at * step, cpu) + "}" for at in range(250) for cpu in range(400))
+    page.open("about:blank")
+    with page.hold("*/views/run_queue_length*"):
+        page.open(site.at(f"c/{capture}/overview"))
+        deadline = time.time() + 20
+        while not page.held and time.time() < deadline:
+            page.see("new Promise((done) => setTimeout(done, 50))")
+        page.release(responseCode=200, body=base64.b64encode(f"[{every}]".encode()).decode())
+    settled(page)
+    page.has("Run queue: too many rows", ".time-line")
+    y = top(page, "chart:run_queue_length.timeline.2")
+    y -= page.see("document.querySelector('.line-canvas').getBoundingClientRect().y")
+    _, width = axis(page)
+    end = step * 250 / length
+    veil = [pixel(page, NAMES + width * part, y + 20) for part in (0.77 * end, 1.1 * end, 0.95)]
+    assert veil[0][3] == 0, "nothing is between the lines where they are known"
+    assert veil[1] == veil[2]
+    assert veil[1][3] == 255, "dim where they are not"
+
+
+def test_a_process_is_chosen_by_its_row(page: Page, site: Site, client: httpx.Client) -> None:
+    capture = site.ids["x86_64"]
+    opened(page, site.at(f"c/{capture}/timeline?turn=host"))
+    groups = page.see("[...document.querySelectorAll('.line-group')].map((one) => one.dataset.track)")
+    (process, *_) = [group for group in groups if group.startswith("p:")]
+    y = top(page, process)
+    left, width = axis(page)
+    page.click_at(left + width / 2, y + 12)
+    page.until(f"location.hash.includes('pick={process.replace(':', '%3A')}')")
+    page.has(f"Process {process[2:]}", ".line-panel h2")
+    settled(page)
+    assert any(f"process={process[2:]}" in url for url in page.requests if "flamegraph?" in url)
+
+
+def test_a_zoom_that_is_none_shows_all(page: Page, site: Site) -> None:
+    for zoom in ("100s..200s", "5s..5s", "9s..3s", "x", "-1s..2s"):
+        opened(page, site.at(f"c/{site.ids['x86_64']}/timeline?zoom={zoom}&pick=t:999.states@5&turn=host&tracks="))
+        page.has("0 ns to 17.5 s", ".line-head")

@@ -43,7 +43,8 @@ const toggled = (all: readonly string[], one: string) =>
   all.includes(one) ? all.filter((each) => each !== one) : [...all, one];
 const ns = (text: string | null, length: number): Span | null => {
   const found = text ? seconds(text, length / 1e9) : null;
-  return found && [Math.round(found[0] * 1e9), Math.round(found[1] * 1e9)];
+  // A part beyond the recording's end is none of it.
+  return found && found[0] < found[1] ? [Math.round(found[0] * 1e9), Math.round(found[1] * 1e9)] : null;
 };
 const inSeconds = ([from, to]: Span): [number, number] => [from / 1e9, to / 1e9];
 

@@ -17,6 +17,8 @@ import type { Given, Mark } from "./tracks";
 import { windowText } from "./window";
 
 const MESSAGES_MAX = 200;
+/** As the import asks (api/perfcase_api/first_page.py). */
+const ROWS_MAX = 100_000;
 const INTERVAL: AnyParameter = "interval_ns";
 
 export interface Host {
@@ -30,6 +32,8 @@ export interface Host {
   isOld: boolean;
   /** Finer figures, or those of a part that was not seen before, are awaited. */
   isDetailAwaited: boolean;
+  /** Charts that do not reach the end, because of their number of rows. */
+  cut: string[];
   failed: Answered | undefined;
   again: () => void;
 }
@@ -50,7 +54,7 @@ export function useHost(
     const cuts = view.parameters.includes(INTERVAL);
     const window = cuts && !isWhole ? windowText([asked[0] / 1e9, asked[1] / 1e9]) : null;
     const set = cuts ? `${INTERVAL}=${step(isWhole ? length : asked[1] - asked[0])}` : null;
-    const query = { limit: 20000, set, where: chart.where, ...filterParams({ ...scope, window }) };
+    const query = { limit: ROWS_MAX, set, where: chart.where, ...filterParams({ ...scope, window }) };
     const span: Span = window ? asked : [0, length];
     return { path: `captures/${captureId}/views/${view.name}`, query, span, about: JSON.stringify([view.name, scope]) };
   };
@@ -83,7 +87,7 @@ export function useHost(
       answer,
       isAwaited,
       isDetailAwaited: Boolean(answer?.isAwaited),
-      span: answer?.span ?? asked,
+      span: spanOf(answer, drawn, asked),
       lines: answer?.rows ? linesFor(drawn, answer.rows) : null,
     };
   });
@@ -98,12 +102,20 @@ export function useHost(
     isFirst: shown.some(({ isAwaited }) => isAwaited),
     isOld: shown.some(({ answer }) => answer?.isOld && answer.rows),
     isDetailAwaited: shown.some((one) => one.isDetailAwaited),
+    cut: shown.flatMap(({ answer, drawn }) => ((answer?.rows?.length ?? 0) < ROWS_MAX ? [] : drawn.chart.title)),
     failed: shown.find(({ answer }) => answer?.error)?.answer,
     again: () => {
       first.again();
       second.again();
     },
   };
+}
+
+/** Which part the rows are about: a host of very many CPUs has more than are asked for, in the order of time. */
+function spanOf(answer: Answered | undefined, { plot }: Drawn<Intervals>, asked: Span): Span {
+  const [from, to] = answer?.span ?? asked;
+  const rows = answer?.rows ?? [];
+  return rows.length < ROWS_MAX ? [from, to] : [from, Number(rows.at(-1)![plot.time])];
 }
 
 const placeOf = ({ first: { chart } }: Place<Intervals>) => `${chart.page} ${chart.place}`;

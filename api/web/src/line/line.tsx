@@ -194,6 +194,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
           {duration(span[0])} to {duration(span[1])}: {duration(span[1] - span[0])}
           {part && `; ${duration(part[1] - part[0])} chosen`}
           {hasGaps && "; hatched: nothing was recorded"}
+          {host.cut.length > 0 && `; ${host.cut.join(", ")}: too many rows, zoom in for the dim part`}
         </span>
         <span class="spring" />
         <button type="button" disabled={!part} onClick={() => state.setSpan(part)}>
@@ -309,16 +310,18 @@ function useLanes(
   for (const track of inSight(tracks, top, bottom - top)) {
     if (track.kind !== "lane") continue;
     for (const shows of track.shows) {
-      const number = shows === "runs" ? 0 : portionOf.get(track.of);
+      const number = shows === "runs" ? Math.floor(cpus.indexOf(track.of) / PORTION) : portionOf.get(track.of);
       const place = `${shows} ${number}`;
       if (number === undefined || questions.has(place)) continue;
       const view = VIEWS[shows];
-      const utids = threads.slice(number * PORTION, (number + 1) * PORTION).map(({ utid }) => utid);
-      lanesOf.set(place, shows === "runs" ? cpus : utids);
+      const portion = [number * PORTION, (number + 1) * PORTION] as const;
+      const lanes = shows === "runs" ? cpus.slice(...portion) : threads.slice(...portion).map(({ utid }) => utid);
+      lanesOf.set(place, lanes);
       questions.set(place, {
         path: viewPath(captureId, view),
         query: {
-          where: shows === "runs" ? null : sqlOf("thread_lane")`${"utid"} IN ${utids}`,
+          where:
+            shows === "runs" ? sqlOf("cpu_lane")`${"cpu"} IN ${lanes}` : sqlOf("thread_lane")`${"utid"} IN ${lanes}`,
           set: [
             setting(view, "start_ns", asked[0]),
             setting(view, "end_ns", asked[1]),
@@ -328,7 +331,7 @@ function useLanes(
           ...scope,
         },
         span: asked,
-        about: JSON.stringify([view, utids, scope]),
+        about: JSON.stringify([view, lanes, scope]),
       });
     }
   }

@@ -63,6 +63,7 @@ function HostLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
             ? `${duration(part[1] - part[0])} of ${duration(length)} chosen`
             : "drag over it to look at a part of the recording"}
           {hasGaps && "; hatched: nothing was recorded"}
+          {host.cut.length > 0 && `; ${host.cut.join(", ")}: too many rows, zoom in for the dim part`}
         </span>
         <span class="spring" />
         {(part || state.isZoomed) && (

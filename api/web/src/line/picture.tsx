@@ -200,7 +200,8 @@ export function Picture(props: PictureProps) {
       props.onPick({ id: track.id, shows: piece?.shows ?? null, at: piece ? time(event) : null });
     } else {
       setAt({ track: index, part: 0 });
-      if (track.id.startsWith("finding:")) props.onPick({ id: track.id, shows: null, at: null });
+      const isProcess = track.kind === "group" && track.pid !== null;
+      if (isProcess || track.id.startsWith("finding:")) props.onPick({ id: track.id, shows: null, at: null });
     }
   };
   const down = (event: MouseEvent) => {
@@ -305,6 +306,11 @@ export function Picture(props: PictureProps) {
       Escape: () => (pick ? props.onPick(null) : part ? props.onPart(null) : props.onSpan(null)),
     };
     if (!isButton)
+      moves[" "] = () => {
+        if (current && (current.kind !== "group" || current.pid !== null))
+          props.onPick({ id: current.id, shows: null, at: null });
+      };
+    if (!isButton)
       moves.Enter = () => {
         if (current?.kind === "group") props.onTurn(current.id);
         else if (current) props.onPick({ id: current.id, shows: null, at: null });
@@ -330,12 +336,16 @@ export function Picture(props: PictureProps) {
         tabIndex={0}
         role="application"
         data-detail={props.isAwaited ? "awaited" : "whole"}
-        aria-label="Tracks over time. Up and down choose a track, left and right a piece of it. W and S zoom, A and D move, Z shows what is chosen, P pins, Enter opens, Escape goes back."
+        aria-label="Tracks over time. Up and down choose a track, left and right a piece of it. W and S zoom, A and D move, Z shows what is chosen, P pins, Space chooses a track or a process, Enter opens, Escape goes back."
         onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
         onMouseDown={down}
         onMouseMove={look}
         onMouseLeave={() => setPoint(null)}
-        onDblClick={() => (part ? props.onPart(null) : props.onSpan(null))}
+        onDblClick={(event) => {
+          if ((event.target as HTMLElement).closest("button")) return;
+          if (part) props.onPart(null);
+          else props.onSpan(null);
+        }}
         onKeyDown={key}
         {...touch}
       >
