@@ -108,6 +108,7 @@ def test_every_part_is_tested_and_used() -> None:
     assert used == load_kit().keys()
     elsewhere = {
         "steps": "tests/views/scheduler, since it needs the view recorded_span",
+        "buckets": "tests/views/scheduler, since it needs the table capture",
         "address": "tests/views/network",
     }
     assert load_kit().keys() - tested == elsewhere.keys()

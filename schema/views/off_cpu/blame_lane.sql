@@ -15,21 +15,13 @@
 -- column kind_ns [ns]: time of those of this kind
 -- column due: what the longest part of this kind is due to, in words
 -- column due_ns [ns]: how long that part lasted
-WITH asked AS (
-  SELECT
-    greatest(coalesce(getvariable('start_ns')::BIGINT, 0), 0) AS start_ns,
-    coalesce(getvariable('end_ns')::BIGINT, max(duration_ns)) AS end_ns,
-    least(greatest(coalesce(getvariable('buckets')::BIGINT, 1000), 1), 10000) AS buckets
-  FROM capture
-), setting AS (
-  SELECT start_ns, end_ns, greatest((end_ns - start_ns + buckets - 1) // buckets, 1) AS bucket_ns FROM asked
-), clipped AS (
+WITH setting AS @buckets(1000), clipped AS (
   SELECT p.utid, p.kind, p.due, g.bucket_ns, g.start_ns,
     greatest(p.ts_ns, g.start_ns) AS ts_ns,
     least(p.ts_ns + p.duration_ns, g.end_ns) AS end_ns
   FROM blame_part AS p
   CROSS JOIN setting AS g
-  WHERE p.ts_ns < g.end_ns AND p.ts_ns + p.duration_ns > g.start_ns AND g.start_ns < g.end_ns
+  WHERE p.ts_ns < g.end_ns AND p.ts_ns + p.duration_ns > g.start_ns
 ), part AS (
   -- At most one part that is longer than a bucket begins in it.
   SELECT utid, (ts_ns - start_ns) // bucket_ns AS bucket, end_ns - ts_ns >= bucket_ns AS is_long, kind,

@@ -12,29 +12,21 @@
 -- column end_count [count]: how many of this length ended
 -- column total_ns [ns]: time that they took together
 -- column longest_ns [ns]: the longest of them
-WITH asked AS (
-  SELECT
-    greatest(coalesce(getvariable('start_ns')::BIGINT, 0), 0) AS start_ns,
-    coalesce(getvariable('end_ns')::BIGINT, max(duration_ns)) AS end_ns,
-    least(greatest(coalesce(getvariable('buckets')::BIGINT, 200), 1), 10000) AS buckets
-  FROM capture
-), setting AS (
-  SELECT start_ns, end_ns, greatest((end_ns - start_ns + buckets - 1) // buckets, 1) AS step_ns FROM asked WHERE start_ns < end_ns
-), ended AS (
+WITH setting AS @buckets(200), ended AS (
   SELECT 'run queue' AS kind, ts_ns + wait_ns AS end_ts_ns, wait_ns AS length_ns FROM run_queue_wait WHERE NOT is_open
   UNION ALL
   SELECT 'system call', exit_ts_ns, duration_ns FROM syscall WHERE duration_ns IS NOT NULL
   UNION ALL
   SELECT 'block device', completed_ts_ns, latency_ns FROM block_io WHERE latency_ns IS NOT NULL
 ), cut AS (
-  SELECT e.kind, e.length_ns, s.start_ns, s.end_ns, s.step_ns, (e.end_ts_ns - s.start_ns) // s.step_ns AS step
+  SELECT e.kind, e.length_ns, s.start_ns, s.end_ns, s.bucket_ns, (e.end_ts_ns - s.start_ns) // s.bucket_ns AS step
   FROM ended AS e
   JOIN setting AS s ON e.end_ts_ns >= s.start_ns AND e.end_ts_ns < s.end_ns
 )
 SELECT
   kind,
-  start_ns + step * step_ns AS ts_ns,
-  least(step_ns, end_ns - start_ns - step * step_ns) AS interval_ns,
+  start_ns + step * bucket_ns AS ts_ns,
+  least(bucket_ns, end_ns - start_ns - step * bucket_ns) AS interval_ns,
   @bucket_min(length_ns) AS length_min_ns,
   @bucket_max(length_ns) AS length_max_ns,
   count(*) AS end_count,

@@ -12,22 +12,14 @@
 -- column run_count [count]: number of runs
 -- column running_ns [ns]: time that all of them took
 -- column most_ns [ns]: the part of it of this thread, which ran most
-WITH asked AS (
-  SELECT
-    greatest(coalesce(getvariable('start_ns')::BIGINT, 0), 0) AS start_ns,
-    coalesce(getvariable('end_ns')::BIGINT, max(duration_ns)) AS end_ns,
-    least(greatest(coalesce(getvariable('buckets')::BIGINT, 1000), 1), 10000) AS buckets
-  FROM capture
-), setting AS (
-  SELECT start_ns, end_ns, greatest((end_ns - start_ns + buckets - 1) // buckets, 1) AS bucket_ns FROM asked
-), clipped AS (
+WITH setting AS @buckets(1000), clipped AS (
   SELECT s.cpu, s.utid, s.name_id, g.bucket_ns, g.start_ns,
     greatest(s.ts_ns, g.start_ns) AS ts_ns,
     least(s.ts_ns + s.duration_ns, g.end_ns) AS end_ns
   FROM followed_state AS s
   CROSS JOIN setting AS g
   WHERE s.state = 'running' AND s.cpu IS NOT NULL
-    AND s.ts_ns < g.end_ns AND s.ts_ns + s.duration_ns > g.start_ns AND g.start_ns < g.end_ns
+    AND s.ts_ns < g.end_ns AND s.ts_ns + s.duration_ns > g.start_ns
 ), part AS (
   -- At most one run that is longer than a bucket begins in it.
   SELECT cpu, (ts_ns - start_ns) // bucket_ns AS bucket, end_ns - ts_ns >= bucket_ns AS is_long, utid, name_id,

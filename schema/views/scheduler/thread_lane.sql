@@ -16,21 +16,13 @@
 -- column sleeping_ns [ns]: time asleep, idle kernel threads (idle_sleep) too
 -- column disk_sleep_ns [ns]: time in uninterruptible sleep
 -- column other_ns [ns]: time in other states: the idle task's, stopped, traced, parked, …
-WITH asked AS (
-  SELECT
-    greatest(coalesce(getvariable('start_ns')::BIGINT, 0), 0) AS start_ns,
-    coalesce(getvariable('end_ns')::BIGINT, max(duration_ns)) AS end_ns,
-    least(greatest(coalesce(getvariable('buckets')::BIGINT, 1000), 1), 10000) AS buckets
-  FROM capture
-), setting AS (
-  SELECT start_ns, end_ns, greatest((end_ns - start_ns + buckets - 1) // buckets, 1) AS bucket_ns FROM asked
-), clipped AS (
+WITH setting AS @buckets(1000), clipped AS (
   SELECT s.utid, s.state, g.bucket_ns, g.start_ns,
     greatest(s.ts_ns, g.start_ns) AS ts_ns,
     least(s.ts_ns + s.duration_ns, g.end_ns) AS end_ns
   FROM followed_state AS s
   CROSS JOIN setting AS g
-  WHERE s.ts_ns < g.end_ns AND s.ts_ns + s.duration_ns > g.start_ns AND g.start_ns < g.end_ns
+  WHERE s.ts_ns < g.end_ns AND s.ts_ns + s.duration_ns > g.start_ns
 ), part AS (
   -- At most one interval that is longer than a bucket begins in it.
   SELECT utid, (ts_ns - start_ns) // bucket_ns AS bucket, end_ns - ts_ns >= bucket_ns AS is_long, state,

@@ -14,15 +14,7 @@
 -- column call_ns [ns]: time that all of them took
 -- column name_ns [ns]: time of those of this name
 -- column error_count [count]: how many of them failed
-WITH asked AS (
-  SELECT
-    greatest(coalesce(getvariable('start_ns')::BIGINT, 0), 0) AS start_ns,
-    coalesce(getvariable('end_ns')::BIGINT, max(duration_ns)) AS end_ns,
-    least(greatest(coalesce(getvariable('buckets')::BIGINT, 1000), 1), 10000) AS buckets
-  FROM capture
-), setting AS (
-  SELECT start_ns, end_ns, greatest((end_ns - start_ns + buckets - 1) // buckets, 1) AS bucket_ns FROM asked
-), span AS (
+WITH setting AS @buckets(1000), span AS (
   SELECT min(start_ts_ns) AS first_ns, max(end_ts_ns) AS last_ns FROM recorded_span WHERE table_name = 'syscall'
 ), call AS (
   -- What the edge of the recording cut fills the time up to that edge, or to the thread's own.
@@ -34,7 +26,6 @@ WITH asked AS (
   JOIN thread AS t USING (utid)
   CROSS JOIN setting AS g
   CROSS JOIN span AS p
-  WHERE g.start_ns < g.end_ns
 ), clipped AS (
   SELECT utid, name, errno, bucket_ns, start_ns, greatest(ts_ns, start_ns) AS ts_ns, least(exit_ts_ns, end_ns) AS end_ns
   FROM call
