@@ -51,7 +51,8 @@ def sources() -> list[Path]:
 
 def test_no_file_is_longer_than_a_reader_can_hold() -> None:
     long = {}
-    for path in sources():
+    # What a script makes (*.gen.ts) is read by compilers.
+    for path in (path for path in sources() if ".gen." not in path.name):
         lines = len(path.read_bytes().splitlines())
         if lines > LINES_MAX:
             long[str(path.relative_to(ROOT))] = lines

@@ -5,10 +5,9 @@
 -- caveat: subsecond-offset heat maps are by Brendan Gregg (2017) and the FlameScope of Martin Spier and him (2018)
 -- diff no: a picture; function_profile is compared
 -- column event: the event's name
--- column ts_ns [ns]: when the second began
--- column interval_ns [ns]: 1 s
--- column offset_min_ns [ns]: the fiftieth begins so long after that
--- column offset_max_ns [ns]: it ends before this
+-- keys: ts_ns, interval_ns
+-- column offset_min_ns [ns]: the fiftieth begins so long after the second
+-- column offset_max_ns [ns]: the fiftieth ends before this
 -- column sample_count [count]: samples
 SELECT
   e.name AS event,
