@@ -106,8 +106,7 @@ function Legend({ track: { drawn, lines }, cursor }: { track: ChartTrack; cursor
         return (
           <li key={label}>
             <i style={{ background: `var(${LINE_COLOURS[number % LINE_COLOURS.length]})` }} />
-            {cursor !== null && <b>{point === null ? "–" : said(unit, y[point]!)}</b>}{" "}
-            {label}
+            {cursor !== null && <b>{point === null ? "–" : said(unit, y[point]!)}</b>} {label}
           </li>
         );
       })}
