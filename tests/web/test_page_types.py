@@ -68,7 +68,7 @@ def test_a_column_that_is_lost_or_renamed_does_not_compile(sources: Path) -> Non
     assert faults(sources) == {name for _, names in lost.values() for name in names}
     # A view, and a parameter of one.
     file.write_text(whole.replace("  off_cpu_by_thread: ", "  gone: ").replace('| "start_ns"', ""))
-    assert faults(sources) == {"parts/thread-links.tsx", "line/line.tsx", "line/heats.ts"}
+    assert faults(sources) == {"parts/thread-links.tsx", "line/asked.ts", "line/heats.ts"}
 
 
 def test_an_answer_that_lost_a_field_does_not_compile(sources: Path) -> None:

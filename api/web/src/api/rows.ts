@@ -18,6 +18,17 @@ export type RowOf<V extends ViewName> = { [C in ColumnOf<V>]: Columns[V][C] | nu
 /** Some columns of a view, in numbers that a picture can be made of. */
 export type NumbersOf<V extends ViewName, C extends ColumnOf<V>> = Record<C, number>;
 
+/** These columns of a row, in numbers. */
+export function numbersOf<V extends ViewName, C extends ColumnOf<V>>(
+  row: { [K in C]: RowOf<V>[K] },
+  _view: V,
+  ...names: C[]
+): NumbersOf<V, C> {
+  const found = {} as NumbersOf<V, C>;
+  for (const name of names) found[name] = Number(row[name]) as NumbersOf<V, C>[C];
+  return found;
+}
+
 /** A parameter of some view. */
 export type AnyParameter = Parameters[keyof Parameters];
 

@@ -9,6 +9,7 @@ import { count, ratio } from "../parts/units";
 import { FlameCanvas } from "./canvas";
 import { amount, difference, kindColour, kindText } from "./draw";
 import { TopFunctions } from "./top";
+import { SearchFrames } from "./search";
 import { Actions, type Shaping, Switches } from "./shaping";
 import { callees, callers, type FlameDoc, FlameTree, search } from "./tree";
 import "./flame.css";
@@ -53,20 +54,16 @@ export function FlameGraph({ doc, state, onState, shaping, onShaping }: FlameGra
   return (
     <section class="flame-graph" aria-label={doc.title}>
       <div class="row flame-tools">
-        <input
-          data-search
-          type="search"
-          class="flame-search"
-          placeholder="Search frames"
-          aria-label="Search frames"
-          spellcheck={false}
+        <SearchFrames
           value={state.find}
-          onInput={(event) => onState({ find: event.currentTarget.value })}
+          onFind={(find) => onState({ find })}
+          found={
+            found && {
+              share: tree.weight[zoom] ? found.weight / tree.weight[zoom]! : 0,
+              weight: amount(found.weight, doc.unit),
+            }
+          }
         />
-        <span class="quiet" role="status">
-          {found &&
-            `${ratio(tree.weight[zoom] ? found.weight / tree.weight[zoom]! : 0)} matches, ${amount(found.weight, doc.unit)}`}
-        </span>
         <span class="spring" />
         <Legend tree={tree} />
         <Switches shaping={shaping} onShaping={onShaping} />

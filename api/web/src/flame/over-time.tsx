@@ -18,6 +18,7 @@ import { amount } from "./draw";
 import type { FlameState } from "./graph";
 import { type Chain, overTime, rowsOf, type Sample, usualDistance } from "./time";
 import { TopFunctions } from "./top";
+import { SearchFrames } from "./search";
 import { search } from "./tree";
 
 /** Samples of a thread that are drawn; of more, those that come first. */
@@ -173,20 +174,16 @@ function Chart({ capture, filters, onFilters, unit, thread, samples, chains, isS
   return (
     <section class="flame-graph" aria-label={`${name} over time`}>
       <div class="row flame-tools">
-        <input
-          data-search
-          type="search"
-          class="flame-search"
-          placeholder="Search frames"
-          aria-label="Search frames"
-          spellcheck={false}
+        <SearchFrames
           value={state.find}
-          onInput={(event) => onState({ find: event.currentTarget.value })}
+          onFind={(find) => onState({ find })}
+          found={
+            found && {
+              share: tree.weight[zoom] ? found.weight / tree.weight[zoom]! : 0,
+              weight: duration(found.weight),
+            }
+          }
         />
-        <span class="quiet" role="status">
-          {found &&
-            `${ratio(tree.weight[zoom] ? found.weight / tree.weight[zoom]! : 0)} matches, ${duration(found.weight)}`}
-        </span>
         <span class="spring" />
         <button
           type="button"

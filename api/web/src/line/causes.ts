@@ -1,8 +1,7 @@
 /** What the waits of a lane were due to: its second track, below the states. */
 
-import type { NumbersOf, RowOf } from "../api/rows";
+import type { NumbersOf } from "../api/rows";
 import { plural, duration } from "../parts/units";
-import { safe } from "../parts/safe";
 
 type Figures = "ts_ns" | "duration_ns" | "part_count" | "wait_ns" | "kind_ns" | "due_ns";
 
@@ -34,26 +33,6 @@ export const KINDS: readonly Kind[] = [
 
 export function kindOf(name: string | null): Kind {
   return KINDS.find(({ kind }) => kind === name) ?? KINDS.at(-1)!;
-}
-
-/** The rows of each thread, in the order of time. */
-export function causesOf(rows: readonly RowOf<"blame_lane">[]): Map<number, CauseRow[]> {
-  const found = new Map<number, CauseRow[]>();
-  for (const row of rows) {
-    const utid = Number(row.utid);
-    if (!found.has(utid)) found.set(utid, []);
-    found.get(utid)!.push({
-      ts_ns: Number(row.ts_ns),
-      duration_ns: Number(row.duration_ns),
-      part_count: Number(row.part_count),
-      wait_ns: Number(row.wait_ns),
-      kind_ns: Number(row.kind_ns),
-      due_ns: Number(row.due_ns),
-      kind: row.kind ?? "",
-      due: safe(row.due ?? "?"),
-    });
-  }
-  return found;
 }
 
 /** Says for what, how long, and how much of the pixel that is. */

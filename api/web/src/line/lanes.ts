@@ -1,10 +1,10 @@
 /** Lanes of threads and CPUs: rows of views that are only as fine as a screen can show. */
 
-import type { NumbersOf, RowOf } from "../api/rows";
+import { type NumbersOf, numbersOf, type RowOf } from "../api/rows";
 import { safe } from "../parts/safe";
 import { type Spent, stateWord } from "../parts/states";
 import { duration, plural } from "../parts/units";
-import { type CauseRow, causesOf, saidOfCause } from "./causes";
+import { type CauseRow, saidOfCause } from "./causes";
 
 /** One long interval, or what began in a pixel. */
 export interface Piece {
@@ -41,63 +41,58 @@ export type Shows = keyof PieceOf;
 /** The pieces of each thread or CPU, in the order of time. */
 export type Lanes<S extends Shows> = Map<number, PieceOf[S][]>;
 
-function grouped<R, P>(rows: readonly R[], key: (row: R) => number, piece: (row: R) => P): Map<number, P[]> {
+function grouped<R, P>(rows: readonly R[], key: (row: R) => unknown, piece: (row: R) => P): Map<number, P[]> {
   const found = new Map<number, P[]>();
   for (const row of rows) {
-    const known = found.get(key(row));
+    const of = Number(key(row));
+    const known = found.get(of);
     if (known) known.push(piece(row));
-    else found.set(key(row), [piece(row)]);
+    else found.set(of, [piece(row)]);
   }
   return found;
 }
 
 export const threadName = (comm: string | null, tid: unknown) => safe(`${comm ?? "?"} ${String(tid)}`);
 
+const SPENT = ["running_ns", "runnable_ns", "disk_sleep_ns", "sleeping_ns", "other_ns"] as const;
+
 export const LANES = {
   states: (rows: readonly RowOf<"thread_lane">[]): Lanes<"states"> =>
     grouped(
       rows,
-      ({ utid }) => Number(utid),
+      ({ utid }) => utid,
       (row) => ({
-        ts_ns: Number(row.ts_ns),
-        duration_ns: Number(row.duration_ns),
+        ...numbersOf(row, "thread_lane", "ts_ns", "duration_ns", "interval_count", ...SPENT),
         state: row.state ?? "",
-        interval_count: Number(row.interval_count),
-        running_ns: Number(row.running_ns),
-        runnable_ns: Number(row.runnable_ns),
-        disk_sleep_ns: Number(row.disk_sleep_ns),
-        sleeping_ns: Number(row.sleeping_ns),
-        other_ns: Number(row.other_ns),
       }),
     ),
   calls: (rows: readonly RowOf<"call_lane">[]): Lanes<"calls"> =>
     grouped(
       rows,
-      ({ utid }) => Number(utid),
+      ({ utid }) => utid,
       (row) => ({
-        ts_ns: Number(row.ts_ns),
-        duration_ns: Number(row.duration_ns),
+        ...numbersOf(row, "call_lane", "ts_ns", "duration_ns", "call_count", "call_ns", "name_ns", "error_count"),
         name: safe(row.name ?? "?"),
-        call_count: Number(row.call_count),
-        call_ns: Number(row.call_ns),
-        name_ns: Number(row.name_ns),
-        error_count: Number(row.error_count),
       }),
     ),
-  causes: (rows: readonly RowOf<"blame_lane">[]): Lanes<"causes"> => causesOf(rows),
+  causes: (rows: readonly RowOf<"blame_lane">[]): Lanes<"causes"> =>
+    grouped(
+      rows,
+      ({ utid }) => utid,
+      (row) => ({
+        ...numbersOf(row, "blame_lane", "ts_ns", "duration_ns", "part_count", "wait_ns", "kind_ns", "due_ns"),
+        kind: row.kind ?? "",
+        due: safe(row.due ?? "?"),
+      }),
+    ),
   runs: (rows: readonly RowOf<"cpu_lane">[]): Lanes<"runs"> =>
     grouped(
       rows,
-      ({ cpu }) => Number(cpu),
+      ({ cpu }) => cpu,
       (row) => ({
-        ts_ns: Number(row.ts_ns),
-        duration_ns: Number(row.duration_ns),
-        utid: Number(row.utid),
+        ...numbersOf(row, "cpu_lane", "ts_ns", "duration_ns", "utid", "run_count", "running_ns", "most_ns"),
         pid: Number(row.pid ?? row.tid ?? 0),
         name: threadName(row.comm, row.tid),
-        run_count: Number(row.run_count),
-        running_ns: Number(row.running_ns),
-        most_ns: Number(row.most_ns),
       }),
     ),
 };
