@@ -418,6 +418,23 @@ def test_findings_are_marked_and_lead_there(page: Page, site: Site, client: http
         )
         checked.add(bool(timed))
     assert checked == {True, False}
+    # While its rows are awaited nothing is marked; where they cannot be had that is said, and nothing is made of it.
+    finding = next(one["finding"] for one in findings if "ts_ns" in one["evidence"])
+    page.open("about:blank")
+    with page.hold("*/v1/sql*"):
+        page.open(site.at(f"c/{capture}/timeline"))
+        page.until(f"document.querySelector('[data-track=\"finding:{finding}\"]')")
+        page.see("new Promise((done) => setTimeout(done, 300))")
+        y = top(page, f"finding:{finding}") + 12
+        page.mouse("mouseMoved", at(page, length / 3, length), y)
+        page.see("new Promise((done) => setTimeout(done, 100))")
+        assert not page.see("document.querySelector('.line-tip')")
+        assert page.see("document.querySelector('.line').dataset.detail") == "awaited"
+        body = '{"error": {"kind": "timeout", "message": "stopped after 120 s", "hint": null}}'
+        page.release(responseCode=504, body=base64.b64encode(body.encode()).decode())
+        page.mouse("mouseMoved", at(page, length / 2, length), y)
+        page.has("when is not known: stopped after 120 s", ".line-tip")
+    page.problems.clear()
 
 
 def test_a_host_of_very_many_cpus_loses_nothing_in_silence(page: Page, site: Site, client: httpx.Client) -> None:

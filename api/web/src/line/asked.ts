@@ -16,6 +16,8 @@ import { type LaneTrack, type Placed, PORTION, threadsOf } from "./tracks";
 export const BUCKETS = 2400;
 /** A lane has at most two rows in a bucket. */
 const ROWS_MAX = 2 * BUCKETS * PORTION;
+/** Segments of a critical path within one wait. */
+const PATH_MAX = 10_000;
 export const THREADS_MAX = 2000;
 const VIEWS = {
   states: "thread_lane",
@@ -149,7 +151,7 @@ export function usePath(
       sqlOf(
         "critical_path",
       )`${"ts_ns"} < ${[Math.round(picked.to)]} AND ${"ts_ns"} + ${"duration_ns"} > ${[Math.round(picked.from)]}`,
-    limit: 500,
+    limit: PATH_MAX,
   });
   return (data ?? []).flatMap(({ on_utid, ts_ns, duration_ns }) => {
     const track = on_utid === null ? undefined : laneOf(Number(on_utid));

@@ -1,7 +1,7 @@
 /** When the rows behind each finding were: its marks on the time line. A finding whose rows have no moment is of the whole recording. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { ask, exact, textOf } from "../api/fetch";
+import { ask, exact, shown, textOf } from "../api/fetch";
 import { useRows } from "../api/hooks";
 import type { Row, RowOf } from "../api/rows";
 import { filterParams, type Filters } from "../app/route";
@@ -10,8 +10,6 @@ import { safe } from "../parts/safe";
 import { given } from "../parts/sql-rows";
 import type { Given, Mark } from "./tracks";
 
-/** Further rules cost the workload less; the overview has them. */
-const RULES_MAX = 10;
 const ROWS_MAX = 200;
 const COLOURS: Record<string, string> = { critical: "--critical", warning: "--warning" };
 
@@ -21,55 +19,71 @@ export interface Fired {
   name: string;
   title: string;
   rows: Finding[];
+  /** Only the first of the rows behind it are marked. */
+  isCut: boolean;
 }
+
+/** The rows behind a rule; a text says why there are none to show. */
+type Evidence = Row[] | string;
 
 export interface Findings {
   fired: Fired[];
   tracks: Given["marks"];
+  isAwaited: boolean;
 }
 
 export function useFindingMarks(captureId: string, filters: Filters, isOpen: boolean, length: number): Findings {
   const { data } = useRows<Finding>(`captures/${captureId}/findings`, filterParams(filters), "later");
-  const fired = useMemo(() => {
-    const rules = Map.groupBy(data ?? [], ({ finding }) => finding ?? "");
-    return [...rules].slice(0, RULES_MAX).map(([name, rows]): Fired => ({ name, title: rows[0]!.title ?? name, rows }));
-  }, [data]);
-  const [known, setKnown] = useState<{ of: readonly Fired[]; rows: ReadonlyMap<string, Row[]> }>();
+  const rules = useMemo(() => [...Map.groupBy(data ?? [], ({ finding }) => finding ?? "")], [data]);
+  const [known, setKnown] = useState<{ of: typeof rules; found: ReadonlyMap<string, Evidence> }>();
   useEffect(() => {
     const abort = new AbortController();
-    const found = new Map<string, Row[]>();
+    const found = new Map<string, Evidence>();
     const look = async () => {
-      for (const { name, rows } of fired) {
+      for (const [name, rows] of rules) {
         const sql = rows[0]!.evidence;
-        if (!sql || !/\bts_ns\b/.test(sql)) continue;
+        if (!sql || !hasMoments(sql)) continue;
         const json = { sql, capture_id: captureId, limit: ROWS_MAX, ...given(filters) };
         const options = { method: "POST", json, signal: abort.signal, urgency: "later" } as const;
-        // A rule whose rows cannot be had is of the whole recording, as on the overview.
-        const answer = await ask("sql", options)
+        const evidence: Evidence = await ask("sql", options)
           .then(textOf)
-          .catch(() => "[]");
+          .then((text) => exact<Row[]>(text))
+          .catch((error) => shown(error).message);
         if (abort.signal.aborted) return;
-        found.set(name, exact<Row[]>(answer));
-        setKnown({ of: fired, rows: new Map(found) });
+        found.set(name, evidence);
+        setKnown({ of: rules, found: new Map(found) });
       }
     };
-    if (fired.length && isOpen) void look();
+    if (isOpen) void look();
     return () => abort.abort();
-  }, [fired, isOpen]);
-  const tracks = useMemo(
-    () =>
-      fired.map(({ name, title, rows }) => ({
-        id: `finding:${name}`,
-        title,
-        marks: marksOf(rows, (known?.of === fired && known.rows.get(name)) || [], length),
+  }, [rules, isOpen]);
+  return useMemo(() => {
+    const found = known?.of === rules ? known.found : new Map<string, Evidence>();
+    const awaited = rules.filter(([name, rows]) => hasMoments(rows[0]!.evidence) && !found.has(name));
+    return {
+      fired: rules.map(([name, rows]) => ({
+        name,
+        title: rows[0]!.title ?? name,
+        rows,
+        isCut: found.get(name)?.length === ROWS_MAX && typeof found.get(name) !== "string",
       })),
-    [fired, known, length],
-  );
-  return { fired, tracks };
+      tracks: rules.map(([name, rows]) => ({
+        id: `finding:${name}`,
+        title: rows[0]!.title ?? name,
+        // While they are awaited nothing is marked.
+        marks: awaited.some(([each]) => each === name) ? [] : marksOf(rows, found.get(name) ?? [], length),
+      })),
+      isAwaited: isOpen && (!data || awaited.length > 0),
+    };
+  }, [rules, known, length, isOpen, data]);
 }
 
-function marksOf(rows: readonly Finding[], evidence: readonly Row[], length: number): Mark[] {
+const hasMoments = (sql: string | null) => /\bts_ns\b/.test(sql ?? "");
+
+function marksOf(rows: readonly Finding[], evidence: Evidence, length: number): Mark[] {
   const colour = COLOURS[rows[0]!.severity ?? ""] ?? "--note";
+  if (typeof evidence === "string")
+    return [{ at: 0, until: length, isWhole: true, colour, text: `when is not known: ${safe(evidence)}` }];
   const timed = evidence.filter((row) => typeof row.ts_ns === "number" || typeof row.ts_ns === "bigint");
   if (!timed.length) {
     const text = `figures of the whole recording: ${safe(rows[0]!.subject ?? "")}: ${safe(rows[0]!.message ?? "")}`;

@@ -3,12 +3,14 @@
 import { useMemo } from "preact/hooks";
 import { type RowOf, setting, viewPath } from "../api/rows";
 import type { filterParams } from "../app/route";
+import { sqlOf } from "../parts/sql";
 import { type Question, useAnswers } from "./answers";
 import { type Heat, latencies, offsets } from "./heat";
 import type { Span } from "./span";
 import type { Given } from "./tracks";
 
 const COLUMNS = 300;
+const ROWS_MAX = 100_000;
 const KINDS = [
   { kind: "run queue", title: "Waits for a CPU", table: "thread_state" },
   { kind: "system call", title: "System calls", table: "syscall" },
@@ -20,7 +22,6 @@ export function useHeats(
   hasTable: (name: string) => boolean,
   gapsOf: (name: string) => readonly Span[],
   isAsked: boolean,
-  length: number,
   asked: Span,
   scope: ReturnType<typeof filterParams>,
 ) {
@@ -37,14 +38,17 @@ export function useHeats(
     ];
     questions.set(view, {
       path: viewPath(captureId, view),
-      query: { set, limit: 100_000, ...scope },
+      query: { set, limit: ROWS_MAX, ...scope },
       span: asked,
       about,
     });
   }
   if (isAsked && hasSamples) {
-    const query = { limit: 500_000, ...scope };
-    questions.set("offsets", { path: viewPath(captureId, "subsecond_offset"), query, span: [0, length], about });
+    // Seconds that are seen, whole ones: an hour has up to 180,000 rows.
+    const [first, last] = [Math.floor(asked[0] / 1e9) * 1e9, Math.ceil(asked[1] / 1e9) * 1e9];
+    const where = sqlOf("subsecond_offset")`${"ts_ns"} >= ${[first]} AND ${"ts_ns"} < ${[last]}`;
+    const query = { where, order: "ts_ns, event, offset_min_ns", limit: ROWS_MAX, ...scope };
+    questions.set("offsets", { path: viewPath(captureId, "subsecond_offset"), query, span: [first, last], about });
   }
   const answers = useAnswers(questions);
   const [latency, offset] = [answers.of("latency_heat_map"), answers.of("offsets")];
@@ -62,7 +66,10 @@ export function useHeats(
       const samples = offset?.rows as RowOf<"subsecond_offset">[] | undefined;
       const event = mostOf(samples ?? []);
       const heat = samples ? offsets(samples, event ?? "") : null;
-      add("samples", event ? `Samples of ${event}` : "Samples", "sample", heat, [0, length]);
+      const [from, to] = offset?.span ?? asked;
+      // Where there are more rows, it is dim from the last one on.
+      const end = samples && samples.length >= ROWS_MAX ? Number(samples.at(-1)!.ts_ns) : to;
+      add("samples", event ? `Samples of ${event}` : "Samples", "sample", heat, [from, end]);
     }
     return found;
   }, [has, latency?.rows, offset?.rows, asked]);

@@ -63,7 +63,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
   }, [gapsIn]);
   const isHot =
     state.turned.includes("heat") || state.pinned.some((id) => id.startsWith("heat:")) || Boolean(state.find);
-  const heats = useHeats(captureId, hasTable, gapsIn, isHot, length, asked, filterParams(scope));
+  const heats = useHeats(captureId, hasTable, gapsIn, isHot, asked, filterParams(scope));
   const findings = useFindingMarks(captureId, scope, !state.turned.includes("findings"), length);
   const told = useGet<Note[]>(`captures/${captureId}/notes`).data;
   const notes = useMemo(
@@ -210,7 +210,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
             data={data}
             gaps={gaps}
             loaded={loaded}
-            isAwaited={state.isMoving || isAwaited || heats.isAwaited || host.isDetailAwaited}
+            isAwaited={state.isMoving || isAwaited || heats.isAwaited || findings.isAwaited || host.isDetailAwaited}
             pick={pick}
             picked={picked}
             arrow={arrow}

@@ -124,7 +124,7 @@ export function Panel({ state, track, process, finding, piece, told, onThread, t
   );
 }
 
-function Finding({ name, title, rows, captureId, onClose }: Fired & { captureId: string; onClose: () => void }) {
+function Finding({ name, title, rows, isCut, captureId, onClose }: Fired & { captureId: string; onClose: () => void }) {
   return (
     <section class="line-panel" aria-label="What is chosen">
       <div class="row">
@@ -142,6 +142,7 @@ function Finding({ name, title, rows, captureId, onClose }: Fired & { captureId:
           </li>
         ))}
       </ul>
+      {isCut && <p class="quiet">Only the first rows behind it are marked; its evidence on the overview has all.</p>}
     </section>
   );
 }

@@ -157,16 +157,14 @@ function sectionsOf(given: Given): Section[] {
     return { ...chart, kind: "chart", id: chartId(chart.drawn), title, height: CHART, depth: 0 };
   });
   const marked = (all: Given["marks"]) =>
-    all
-      .filter((one) => one.marks.length)
-      .map((one): MarksTrack => ({ ...one, kind: "marks", height: LEAST, depth: 0 }));
+    all.map((one): MarksTrack => ({ ...one, kind: "marks", height: LEAST, depth: 0 }));
   const isFirst = ({ drawn }: ChartTrack) => drawn.chart.page === "timeline";
   const sections: Section[] = [
     { id: "findings", title: "Findings", tracks: marked(given.findings), isOpen: true },
     {
       id: "host",
       title: given.isGrouped ? "Host" : null,
-      tracks: [...marked(given.marks), ...charts.filter(isFirst)],
+      tracks: [...marked(given.marks.filter(({ marks }) => marks.length)), ...charts.filter(isFirst)],
       isOpen: true,
     },
     { id: "more", title: "More of the host", tracks: charts.filter((chart) => !isFirst(chart)), isOpen: false },
