@@ -481,4 +481,4 @@ def test_a_process_is_chosen_by_its_row(page: Page, site: Site, client: httpx.Cl
 def test_a_zoom_that_is_none_shows_all(page: Page, site: Site) -> None:
     for zoom in ("100s..200s", "5s..5s", "9s..3s", "x", "-1s..2s"):
         opened(page, site.at(f"c/{site.ids['x86_64']}/timeline?zoom={zoom}&pick=t:999.states@5&turn=host&tracks="))
-        page.has("0 ns to 17.5 s", ".line-head")
+        page.has("0.0 to 17.5 s: 17.5 s", ".line-head")

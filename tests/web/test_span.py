@@ -12,12 +12,12 @@ from tests.web.script import run
 
 SPAN = "line/span.ts"
 ALL = """
-import { askedFor, holding, moved, ticks, zoomed } from "FILE";
+import { askedFor, holding, moved, spanText, ticks, zoomed } from "FILE";
 const chunks = [];
 for await (const chunk of process.stdin) chunks.push(chunk);
 process.stdout.write(JSON.stringify(JSON.parse(Buffer.concat(chunks).toString()).map(({ span, end, by, at }) => ({
   asked: askedFor(span, end), zoomed: zoomed(span, by, at, end), moved: moved(span, by - 1, end), holding: holding(span, at, end),
-  ticks: ticks(span, 900),
+  ticks: ticks(span, 900), text: spanText(span),
 }))));
 """
 SCALE = {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1}
@@ -58,6 +58,8 @@ def test_the_axis() -> None:
         assert abs(told["moved"][1] - told["moved"][0] - length) <= 1
         low, high = told["zoomed"]
         assert abs(high - low - min(max(length * one["by"], 1000), whole)) <= 1, one
+        said = [float(text.replace(",", "")) * 1e9 for text in told["text"].removesuffix(" s").split(" to ")]
+        assert abs(said[1] - said[0] - length) < max(0.02 * length, 2), told["text"]
         marks = told["ticks"]
         assert 3 <= len(marks) <= 25, one
         texts = [mark["text"] for mark in marks]

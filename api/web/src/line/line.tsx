@@ -21,7 +21,7 @@ import { pieceAt, type PieceOf, type Shows } from "./lanes";
 import type { Box } from "./overlay";
 import { Panel } from "./panel";
 import { Picture } from "./picture";
-import { holding, type Span } from "./span";
+import { holding, type Span, spanText } from "./span";
 import { useInterval } from "./stretch";
 import { type LaneTrack, type Mark, type Placed, tracksOf } from "./tracks";
 
@@ -176,7 +176,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
           onInput={(event) => state.setFind(event.currentTarget.value)}
         />
         <span class="quiet">
-          {duration(span[0])} to {duration(span[1])}: {duration(span[1] - span[0])}
+          {spanText(span)}: {duration(span[1] - span[0])}
           {part && `; ${duration(part[1] - part[0])} chosen`}
           {hasGaps && "; hatched: nothing was recorded"}
           {host.cut.length > 0 && `; ${host.cut.join(", ")}: too many rows, zoom in for the dim part`}
@@ -226,7 +226,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
           />
         </Fresh>
       )}
-      <Legend hasCauses={hasCauses && data.causes.size > 0} />
+      <Legend hasCauses={hasCauses && data.causes.size > 0} hasCalls={hasCalls} />
       {known.isCut && (
         <p class="quiet">The {count(THREADS_MAX)} threads that ran most are shown; a filter shows others.</p>
       )}
@@ -247,7 +247,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
   );
 }
 
-function Legend({ hasCauses }: { hasCauses: boolean }) {
+function Legend({ hasCauses, hasCalls }: { hasCauses: boolean; hasCalls: boolean }) {
   return (
     <p class="lanes-legend">
       {STATES.map(({ word, means, colour }) => (
@@ -256,6 +256,15 @@ function Legend({ hasCauses }: { hasCauses: boolean }) {
           {word}
         </span>
       ))}
+      {hasCalls && (
+        <span class="lanes-legend" title="Other colours tell neighbouring calls apart">
+          Below, system calls:
+          <span>
+            <i class="lanes-strip" style={{ background: "var(--critical)" }} />
+            one that failed
+          </span>
+        </span>
+      )}
       {hasCauses && (
         <span class="lanes-legend" title="Where it is known that the thread had work; otherwise what kept it up">
           Below, what a thread waited for:

@@ -38,6 +38,14 @@ export function askedFor([from, to]: Span, end: number): Span {
   return [Math.round(begin), Math.round(Math.min(begin + 2 * length, end))];
 }
 
+/** From when to when, in as many digits as its length has. */
+export function spanText([from, to]: Span): string {
+  const digits = Math.min(Math.max(Math.ceil(2 - Math.log10((to - from) / 1e9)), 0), 9);
+  const text = (ns: number) =>
+    (ns / 1e9).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return `${text(from)} to ${text(to)} s`;
+}
+
 const UNITS: [number, string][] = [
   [1e9, "s"],
   [1e6, "ms"],
