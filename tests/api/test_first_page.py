@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import httpx
@@ -9,9 +10,11 @@ import pytest
 
 from perfcase_api.first_page import questions, step
 from perfcase_api.question import Question
-from tests.api.conftest import SAMPLES, Running, start, upload
+from tests.api.conftest import ROOT, SAMPLES, Running, start, upload
 from tests.support.cli import process
 
+HOST = ROOT / "api" / "web" / "src" / "line" / "host.tsx"
+CHART_ROWS = int(re.search(r"^const ROWS_MAX = ([\d_]+);", HOST.read_text(), re.MULTILINE)[1])  # type: ignore[index]
 SEVERE = "level IN ('emerg', 'alert', 'crit', 'err', 'warn') AND is_in_capture"
 
 
@@ -24,7 +27,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, 
 
 
 def asked(client: httpx.Client, capture_id: str) -> Iterator[tuple[str, dict[str, object]]]:
-    """What overview.tsx and timeline.tsx ask: the route, and its query."""
+    """What the pages of a capture and of its time line ask: the route, and its query."""
     yield "findings", {}
     yield "views/capture", {}
     yield "views/data_quality", {}
@@ -37,7 +40,7 @@ def asked(client: httpx.Client, capture_id: str) -> Iterator[tuple[str, dict[str
             if chart["page"] == "timeline":
                 finely = [f"interval_ns={step(duration_ns)}"] if "interval_ns" in view["parameters"] else []
                 where = {"where": chart["where"]} if chart["where"] else {}
-                yield f"views/{view['name']}", {"limit": 20000, "set": finely, **where}
+                yield f"views/{view['name']}", {"limit": CHART_ROWS, "set": finely, **where}
 
 
 def test_it_is_there_before_it_is_asked_for(opened: tuple[Running, httpx.Client, str]) -> None:
@@ -58,7 +61,7 @@ def test_it_is_there_before_it_is_asked_for(opened: tuple[Running, httpx.Client,
 
 
 def test_the_steps_are_those_of_the_page() -> None:
-    """As ``step`` of api/web/src/timeline/series.ts says: round, and 400 of them or fewer."""
+    """As ``step`` of api/web/src/line/series.ts says: round, and 400 of them or fewer."""
     assert [step(ns) for ns in (1, 400 * 10**6, 400 * 10**6 + 1, 10**9, 3 * 10**9, 60 * 10**9, 3600 * 10**9)] == [
         10**6, 10**6, 2 * 10**6, 5 * 10**6, 10**7, 2 * 10**8, 10**10,
     ]  # fmt: skip
