@@ -37,6 +37,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="write the golden files again: look at the diff")
+    parser.addoption("--pictures", action="store_true", help="write docs/walks and its pictures again: look at them")
 
 
 def pytest_configure(config: pytest.Config) -> None:
