@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { CaptureProps } from "../app/pages";
-import { useRoute } from "../app/route";
+import { OF_A_TABLE, useRoute } from "../app/route";
 import { askedFor, type Span } from "./span";
 import { type Pick, pickOf, pickText } from "./tracks";
 import { seconds, windowText } from "./window";
@@ -89,6 +89,7 @@ export function useLineState({ capture, filters, onFilters }: CaptureProps): Lin
     pin: (id) => set({ pin: toggled(pinned, id) }, true),
     setFind: (text) => set({ tracks: text || null }, true),
     setPath: (isOn) => set({ path: isOn || null }, true),
-    setPanel: (id) => set({ panel: id }, true),
+    // A condition on the columns of one view is none on those of another.
+    setPanel: (id) => set({ ...OF_A_TABLE, panel: id }, true),
   };
 }
