@@ -76,7 +76,7 @@ def test_help_by_a_key(page: Page, site: Site) -> None:
     page.until("document.querySelector('dialog.help').open")
     page.screenshot("help")
     page.press("Escape")
-    page.until("!document.querySelector('dialog.help').open")
+    page.until("!document.querySelector('dialog.help')")
 
 
 def test_a_page_that_was_not_built_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
