@@ -77,7 +77,7 @@ def once(page: Page, address: str) -> dict[str, float]:
     page.see("new Promise((done) => setTimeout(done, 300))")
     first = page.see("told")
     page.see("told.task = 0")
-    tracks = page.see("[...document.querySelectorAll('.line-lane')].map((one) => one.dataset.track)")
+    tracks = page.see("[...document.querySelectorAll('.line-lane, .line-chart')].map((one) => one.dataset.track)")
     y = top(page, tracks[len(tracks) // 2]) + 8
     left, width = axis(page)
     zooms = []

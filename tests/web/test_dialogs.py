@@ -69,7 +69,7 @@ def test_a_dialog(name: str, page: Page, site: Site, ids: dict[str, str]) -> Non
     for step in before:
         click(page, step)
         page.until(CALM)
-    page.see("addEventListener('mousedown', () => setTimeout(() => window.opener_ = document.activeElement)); 0")
+    page.see("addEventListener('click', () => window.opener_ ??= document.activeElement, true); 0")
     click(page, last)
     page.until(IN)
     found = set()

@@ -16,11 +16,18 @@ Place = tuple[float, float]
 
 @pytest.fixture
 def touched(page: Page, site: Site) -> Iterator[Page]:
-    """A time line on a screen that is touched."""
+    """A time line on a screen that is touched. Chromium takes it once: after another page is opened no finger arrives any more."""
     page.call("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=2)
     opened(page, site.at(f"c/{site.ids['x86_64']}/timeline?turn=host"))
     yield page
     page.call("Emulation.setTouchEmulationEnabled", enabled=False)
+
+
+def middle(page: Page) -> tuple[int, int]:
+    """Show a part in the middle: room for all that fingers do."""
+    page.see("location.hash = `${location.hash.split('?')[0]}?turn=host&zoom=6s..10s`; 0")
+    settled(page)
+    return seen(page)
 
 
 def touch(page: Page, *fingers: tuple[Place, Place], steps: int = 12) -> None:
@@ -50,45 +57,35 @@ def moment(span: tuple[int, int], part: float) -> float:
     return span[0] + part * (span[1] - span[0])
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        (((0.45, 0.55)), ((0.2, 0.8))),  # They part.
-        (((0.45, 0.55)), ((0.45, 0.9))),  # One stays.
-        (((0.3, 0.6)), ((0.4, 0.7))),  # They go together.
-        (((0.3, 0.9)), ((0.5, 0.8))),  # They come closer, on the way.
-    ],
-)
-def test_two_fingers_zoom_and_move(touched: Page, first: tuple, second: tuple) -> None:
+WAYS = [
+    ((0.45, 0.55), (0.2, 0.8)),  # They part.
+    ((0.45, 0.55), (0.45, 0.9)),  # One stays.
+    ((0.3, 0.6), (0.4, 0.7)),  # They go together.
+    ((0.3, 0.9), (0.5, 0.8)),  # They come closer, on the way.
+]
+"""Where two fingers are, and where they go, in parts of the width."""
+
+
+def test_moments_stay_under_the_fingers(touched: Page) -> None:
     page = touched
     y = top(page, "cpu:0") + 10
     left, width = axis(page)
-    # Room for all that fingers do: a part in the middle.
-    page.see("location.hash = location.hash + '&zoom=6s..10s'; 0")
-    settled(page)
-    before = seen(page)
-    touch(page, *(((left + a * width, y), (left + b * width, y)) for a, b in zip(first, second, strict=True)))
-    after = seen(page)
-    for a, b in zip(first, second, strict=True):
-        # Within two pixels, and what the browser holds back before it knows that a finger moves.
-        assert abs(moment(after, b) - moment(before, a)) < 4 * (after[1] - after[0]) / width + 0.02 * (
-            before[1] - before[0]
-        )
-
-
-def test_one_finger_moves_and_a_tap_chooses(touched: Page) -> None:
-    page = touched
-    y = top(page, "cpu:0") + 10
-    left, width = axis(page)
-    page.see("location.hash = location.hash + '&zoom=6s..10s'; 0")
-    settled(page)
+    for first, second in WAYS:
+        before = middle(page)
+        touch(page, *(((left + a * width, y), (left + b * width, y)) for a, b in zip(first, second, strict=True)))
+        after = seen(page)
+        for a, b in zip(first, second, strict=True):
+            assert abs(moment(after, b) - moment(before, a)) < 2 * (after[1] - after[0]) / width, (first, second)
+    # One finger moves. A part of the capture is not chosen by it.
+    middle(page)
     touch(page, ((left + 0.6 * width, y), (left + 0.3 * width, y)))
     begin, end = seen(page)
     assert abs(end - begin - 4e9) < 1e6
-    assert abs(begin - 6e9 - 0.3 * 4e9) < 0.1 * 4e9
-    assert param(page, "window") is None, "a finger that moves the time chooses no part"
+    # What it goes before the browser knows that it moves is not made up for.
+    assert abs(begin - 6e9 - 0.3 * 4e9) < 0.03 * 4e9
+    assert param(page, "window") is None
+    # A finger that only taps chooses what is there; none is left behind: the next one begins for itself.
     touch(page, ((left + 0.5 * width, y), (left + 0.5 * width, y)), steps=0)
     page.until("location.hash.includes('pick=cpu%3A0')")
-    # No finger is left behind: the next one begins for itself.
     touch(page, ((left + 0.5 * width, y), (left + 0.6 * width, y)))
     assert seen(page)[1] - seen(page)[0] == pytest.approx(4e9, rel=1e-3)
