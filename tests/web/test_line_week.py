@@ -1,4 +1,4 @@
-"""A week on the time line: a snapshot of /proc each minute. It opens, says days, and moves from the week to a microsecond and back."""
+"""A week on the time line: a snapshot of /proc each minute. It opens, and moves from the week to a microsecond and back."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_week(week: str, page: Page, site: Site, client: httpx.Client, look: C
     length = rows(client, week, "capture")[0]["duration_ns"]
     assert length == pytest.approx(MINUTES * 60e9, rel=1e-4)
     opened(page, site.at(f"c/{week}/timeline"))
-    page.has("7 d", ".line-head")
+    page.has("0 to 604,800 s: 604,800 s", ".line-head")
     assert {"CPU", "Memory"} <= set(titles(page))
     look("line-week")
     page.see("document.querySelector('.line').focus()")

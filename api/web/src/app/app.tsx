@@ -1,7 +1,7 @@
 /** The frame around every page. */
 
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { useGet } from "../api/hooks";
+import { useGet, useSchema } from "../api/hooks";
 import type { Capture } from "../api/types.gen";
 import { Captures } from "../pages/captures";
 import { CompareWith } from "../parts/compare-with";
@@ -114,6 +114,13 @@ function OfCapture({ captureId, page: named, route }: { captureId: string; page:
   useLayoutEffect(() => {
     if (page !== named) moveTo(["c", captureId, page]);
   }, [named]);
+  // What every page of a capture needs comes while the capture is asked for.
+  useSchema();
+  useEffect(() => {
+    CAPTURE_PAGES.find(({ id }) => id === page)
+      ?.load()
+      .catch(() => undefined);
+  }, [page]);
   const isAwaited = capture?.state === "uploaded" || capture?.state === "importing";
   useEffect(() => (isAwaited ? whenImported(captureId, again) : undefined), [captureId, isAwaited]);
   useEffect(() => {

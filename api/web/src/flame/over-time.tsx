@@ -79,7 +79,7 @@ interface Thread {
   comm: string;
   tid: number;
   samples: number;
-  /** Of how many, where not all are here. */
+  /** How many there are, where not all are here. */
   sought_count: number;
 }
 
@@ -215,7 +215,7 @@ function Chart({
   });
   const gaps = useMemo(() => {
     const known = (spans.data ?? []).filter(({ duration_ns }) => Number(duration_ns) > 0);
-    // Of what nothing is known nothing is said.
+    // Where nothing is known nothing is said.
     return known.length
       ? gapsOf(
           known.map((row) => [Number(row.start_ts_ns), Number(row.end_ts_ns)] as const),
