@@ -321,7 +321,7 @@ def _table(capture: Capture, rows: list[Row]) -> list[str]:
                 "The page's time line in Chromium, from its address to all that it shows, then zoomed and moved:",
                 "",
             ]
-            lines += [f"- {name}: {value:,.3g}" for name, value in (row.figures or {}).items()]
+            lines += [f"- {name}: {value:,.{0 if value >= 1 else 2}f}" for name, value in (row.figures or {}).items()]
         if row.what == PROFILE:
             lines += ["", "The import's CPU time by function, from a profile that perfcase read:", ""]
             lines += [f"- {ratio:.1%} `{name}`" for name, ratio in (row.figures or {}).items()]
