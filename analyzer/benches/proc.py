@@ -1,6 +1,6 @@
 """The capture of an hour of /proc: snapshots as the recorder writes them (schema/README.md), made of numbers.
 
-python proc.py FILE SECONDS THREADS
+python proc.py FILE SNAPSHOTS THREADS [SECONDS BETWEEN TWO]
 
 Each second a tenth of the threads runs and has all its files; the others have only schedstat, and stat in every fourth snapshot.
 """
@@ -37,12 +37,13 @@ nonvoluntary_ctxt_switches:\t3
 IO = "rchar: {n}\nwchar: 2\nsyscr: {n}\nsyscw: 2\nread_bytes: 0\nwrite_bytes: 4096\ncancelled_write_bytes: 0\n"
 
 
-def snapshots(seconds: int, threads: int) -> Iterator[str]:
-    """Gives one snapshot after the other."""
+def snapshots(snapshot_count: int, threads: int, step_s: int = 1) -> Iterator[str]:
+    """Gives one snapshot after the other, so many seconds apart."""
     runs = [0] * threads
-    for second in range(seconds):
+    for snapshot in range(snapshot_count):
+        second = snapshot * step_s
         now = START_NS + second * 1_000_000_000
-        out = [f"S {now} {now + 1_700_000_000_000_000_000} {second}\n"]
+        out = [f"S {now} {now + 1_700_000_000_000_000_000} {snapshot}\n"]
         count = 0
 
         def add(path: str, text: str) -> None:
@@ -73,7 +74,7 @@ def snapshots(seconds: int, threads: int) -> Iterator[str]:
                 add(f"{folder}/status", STATUS.format(pid=pid, tid=tid, switches=run))
                 add(f"{folder}/io", IO.format(n=run * 100))
                 add(f"{folder}/wchan", "futex_wait_queue")
-        out.append(f"Z {now + 20_000_000} {second} {count} 0\n")
+        out.append(f"Z {now + 20_000_000} {snapshot} {count} 0\n")
         yield "".join(out)
 
 

@@ -27,6 +27,7 @@ from measure import Run, measure
 
 PERFCASE = Path(sys.prefix) / "bin" / "perfcase"
 VIEWS = Path(__file__).with_name("every_view.py")
+READER = Path(__file__).with_name("page.py")
 PEERS: dict[str, tuple[str, ...]] = {
     "perf script": ("perf", "--no-pager", "script", "-i", "{file}"),
     "perf report": ("perf", "--no-pager", "report", "--stdio", "-i", "{file}"),
@@ -60,8 +61,9 @@ class Row:
     figures: dict[str, float] | None = None
 
 
-PARTS = ("import", "answers", "views", "diff", "peers", "limits")
+PARTS = ("import", "answers", "views", "diff", "page", "peers", "limits")
 PROFILE = "profile of the import"
+PAGE = "the time line in Chromium"
 
 
 def rows_of(capture: Capture, runs: int, parts: Collection[str]) -> Iterator[Row]:
@@ -78,6 +80,7 @@ def rows_of(capture: Capture, runs: int, parts: Collection[str]) -> Iterator[Row
             "answers": lambda: _answers(capture, case, place / "x.svg", runs),
             "views": lambda: (_every_view(capture, case, fmt) for fmt in ("arrow", "csv")),
             "diff": lambda: _diffs(capture, case, place / "b.case", runs),
+            "page": lambda: _page(capture, file),
             "peers": lambda: _peers(capture, file, place / "peer.out", runs),
             "limits": lambda: _limits(capture, file, place, runs),
         }
@@ -120,6 +123,18 @@ def _diffs(capture: Capture, one: Path, other: Path, runs: int) -> Iterator[Row]
     yield _row(capture, "diff of two, worked out", lambda: measure([PERFCASE, "diff", one, other]), 1)
     yield _row(capture, "diff of two, kept", lambda: measure([PERFCASE, "diff", one, other]), runs)
     shutil.rmtree(other)
+
+
+def _page(capture: Capture, file: Path) -> Iterator[Row]:
+    """Measure what a reader waits for, in a browser, where there is one."""
+    if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
+        return
+    with tempfile.NamedTemporaryFile(suffix=".json") as told:
+        run = measure([sys.executable, READER, file, "--json", told.name])
+        figures: dict[str, float] = json.loads(Path(told.name).read_text())
+    yield Row(capture.name, PAGE, run, run.wall_s, 1, None, figures)
+    for name, value in figures.items():
+        print(f"{'':10}{value:9.3g} {name}")
 
 
 def perfetto() -> Path:
@@ -284,7 +299,7 @@ def _table(capture: Capture, rows: list[Row]) -> list[str]:
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
     for row in rows:
-        if row.what == PROFILE:
+        if row.what in (PROFILE, PAGE):
             continue
         best = row.best
         output = f"{row.output_bytes / 1e6:.1f} MB" if row.output_bytes else ""
@@ -300,6 +315,13 @@ def _table(capture: Capture, rows: list[Row]) -> list[str]:
             f"| {what} | {best.wall_s:.2f} s | {best.cpu_s:.2f} s | {best.anonymous_max_bytes / 1e6:,.0f} MB | {output} | {ratio} | {rate} |"
         )
     for row in rows:
+        if row.what == PAGE:
+            lines += [
+                "",
+                "The page's time line in Chromium, from its address to all that it shows, then zoomed and moved:",
+                "",
+            ]
+            lines += [f"- {name}: {value:,.{0 if value >= 1 else 2}f}" for name, value in (row.figures or {}).items()]
         if row.what == PROFILE:
             lines += ["", "The import's CPU time by function, from a profile that perfcase read:", ""]
             lines += [f"- {ratio:.1%} `{name}`" for name, ratio in (row.figures or {}).items()]

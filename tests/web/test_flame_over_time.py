@@ -11,6 +11,7 @@ import pytest
 
 from perfcase.case.opening import open_capture
 from perfcase.text import duration, plural, ratio
+from tests.api.conftest import wait_ready
 from tests.support.imports import placed
 from tests.web.chromium import Page
 from tests.web.conftest import Site
@@ -271,3 +272,89 @@ def test_a_hostile_thread_is_text(page: Page, site: Site) -> None:
     page.open(site.at(f"c/{site.ids['hostile']}/flame?as=time&merge=1"))
     page.until(CALM)
     assert page.see("document.title") != "hit"
+
+
+def test_what_was_not_recorded_is_hatched_and_what_was_is_not(page: Page, site: Site, client: httpx.Client) -> None:
+    """In ``x86_64`` perf began 5.2 s after the recorder: blank there would say that the thread did nothing."""
+    capture = site.ids["x86_64"]
+    (span,) = client.get(
+        f"/v1/captures/{capture}/views/recorded_span", params={"where": "table_name = 'sample'"}
+    ).json()
+    ((length),) = (row["duration_ns"] for row in client.get(f"/v1/captures/{capture}/views/capture").json())
+    assert span["start_ts_ns"] > 5e9
+    page.open("about:blank")
+    page.open(site.at(f"c/{capture}/flame?as=time"))
+    page.until(f"{CALM} && document.querySelector('.flame-canvas')?.dataset.painted")
+    page.has("Hatched: nothing was recorded.", ".flame-graph")
+    # The columns of the last row, which no frame fills, in which some pixel is not as the paper is.
+    marked = page.see(
+        "((canvas) => { const high = canvas.height; const {data} = canvas.getContext('2d').getImageData(0, high - 16, canvas.width, 14);"
+        " const at = (x, y) => data.slice(4 * (y * canvas.width + x), 4 * (y * canvas.width + x) + 3).join();"
+        " const paper = at(canvas.width - 1, 0); return [...Array(canvas.width).keys()].map((x) => [...Array(14).keys()].some((y) => at(x, y) !== paper)); })"
+        "(document.querySelector('.flame-canvas'))"
+    )
+    edge = span["start_ts_ns"] / length * len(marked)
+    assert all(marked[: int(edge) - 2])
+    # Behind it there are frames in this row, and paper.
+    assert not all(marked[int(edge) + 2 : int(edge) + 60])
+    # Within what was recorded nothing is hatched, and nobody says that it is.
+    page.open(site.at(f"c/{capture}/flame?as=time&window=6s..7s"))
+    page.until(f"{CALM} && document.querySelector('.flame-canvas')?.dataset.painted")
+    page.has("there the thread was not seen.", ".flame-graph")
+    assert "Hatched" not in page.see("document.querySelector('.flame-graph').innerText")
+
+
+THREADS = 301
+
+
+@pytest.fixture(scope="module")
+def many(client: httpx.Client) -> str:
+    """A capture with more threads than are listed: number N has 1 + N mod 7 samples."""
+    moments = sorted(
+        (10 + (number * 7 + step) * 0.01, number) for number in range(1, THREADS + 1) for step in range(1 + number % 7)
+    )
+    text = "\n".join(
+        f"worker-{number} {1000 + number} [000] {at:.6f}:   10000000 cpu-clock: \n"
+        f"\t    55d0000010a0 spin_{number}+0x10 (/usr/bin/worker)\n\t    55d0000020a0 main+0x10 (/usr/bin/worker)\n"
+        for at, number in moments
+    )
+    sent = client.post("/v1/captures", params={"name": "many.txt"}, content=text.encode()).json()["capture_id"]
+    assert wait_ready(client, sent)["state"] == "ready"
+    return sent
+
+
+def test_every_thread_is_found_among_very_many(page: Page, site: Site, many: str, look: Callable) -> None:
+    options = "[...document.querySelectorAll('.flame-thread option')].map((one) => one.innerText)"
+    chosen = "document.querySelector('.flame-thread')?.selectedOptions[0]?.innerText"
+    page.open("about:blank")
+    page.open(site.at(f"c/{many}/flame?as=time&event=cpu-clock"))
+    page.until(f"{CALM} && {chosen}")
+    assert len(page.see(options)) == 200
+    page.has(f"The 200 of {THREADS} threads with the most samples are listed", ".flame-threads")
+    # The least of all by its name.
+    page.fill("[aria-label='Find threads']", "Worker-7")
+    page.press("Enter")
+    page.until(f"{CALM} && {chosen}?.startsWith('worker-7')")
+    wanted = [number for number in range(1, THREADS + 1) if "worker-7" in f"worker-{number}"]
+    assert sorted(page.see(options)) == sorted(
+        f"worker-{number} ({1000 + number}), {plural(1 + number % 7, 'sample')}" for number in wanted
+    )
+    page.has(f"{len(wanted)} threads with this in the name", ".flame-threads")
+    look("flame-threads")
+    page.fill("[aria-label='Find threads']", "1301")
+    page.press("Enter")
+    page.until(f"{CALM} && {chosen} === 'worker-301 (1301), 1 sample'")
+    page.until(f"{TOLD}?.startsWith('worker-301 (1301)')")
+    # A link has it: that of a thread that is not among those listed, too.
+    page.see("document.querySelector('.flame-thread').dispatchEvent(new Event('change', {bubbles: true}))")
+    page.until("location.hash.includes('utid=')")
+    address = page.see("location.href")
+    page.open("about:blank")
+    page.open(address.replace("named=1301", "named="))
+    page.until(f"{CALM} && {chosen} === 'worker-301 (1301), 1 sample'")
+    assert len(page.see(options)) == 201
+    # What is sought is text, and that there is none is said; the field stays.
+    page.fill("[aria-label='Find threads']", "%' OR 1 = 1 --")
+    page.press("Enter")
+    page.has("No thread that was sampled in this part of the capture has this in its name.")
+    assert page.see("document.querySelector('.flame-thread')") is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.web.chromium import Page
@@ -48,3 +50,27 @@ def test_the_time_line_of_a_part_waits_for_no_finding(page: Page, site: Site) ->
             "document.querySelector('.line-canvas')?.dataset.painted && document.querySelector('.line').checkVisibility({checkVisibilityCSS: true})"
         )
     page.until(CALM)
+
+
+def test_what_a_page_needs_is_asked_for_at_once(page: Page, site: Site) -> None:
+    """The code of a page and the schema do not wait for the capture. On the time line, what stands in sight comes before what is folded."""
+    capture = site.ids["x86_64"]
+    page.open("about:blank")
+    with page.hold(f"*/v1/captures/{capture}"):
+        page.open(site.at(f"c/{capture}/timeline"))
+        end = time.monotonic() + 30
+        while not (
+            any(url.endswith("/v1/schema") for url in page.requests)
+            and any("/assets/timeline" in url for url in page.requests)
+        ):
+            assert time.monotonic() < end, page.requests
+            page.see("new Promise((done) => setTimeout(done, 50))")
+    page.until("document.querySelector('.line-canvas')?.dataset.painted")
+    page.until(CALM)
+
+    def urgency(view: str) -> set[str | None]:
+        return {said for url, said in page.priorities.items() if f"{capture}/views/{view}?" in f"{url}?"}
+
+    assert urgency("thread_time") >= {"u=1"}
+    assert urgency("cpu_lane") >= {"u=1"}
+    assert urgency("software_events") == {"u=5"}

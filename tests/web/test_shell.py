@@ -14,7 +14,7 @@ from perfcase_api.routes import page as route
 from perfcase_api.settings import Settings
 from tests.api.conftest import Running, start
 from tests.web.chromium import Page
-from tests.web.conftest import Site
+from tests.web.conftest import CALM, Site
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_help_by_a_key(page: Page, site: Site) -> None:
     page.until("document.querySelector('dialog.help').open")
     page.screenshot("help")
     page.press("Escape")
-    page.until("!document.querySelector('dialog.help').open")
+    page.until("!document.querySelector('dialog.help')")
 
 
 def test_a_page_that_was_not_built_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,4 +108,18 @@ def test_the_page_is_small() -> None:
     assert len(sizes) > 5
     editor = sum(size for name, size in sizes.items() if name.startswith("sql-"))
     assert 300_000 < editor < 380_000
-    assert sum(sizes.values()) - editor < 250_000
+    assert sum(sizes.values()) - editor < 260_000
+
+
+def test_a_link_to_the_lanes_leads_to_the_time_line(page: Page, site: Site) -> None:
+    """Such links are in tickets. "Back" leads to where one was before."""
+    capture = site.ids["tcp"]
+    page.open("about:blank")
+    page.open(site.at(f"c/{capture}/threads"))
+    page.until(CALM)
+    page.see(f"location.hash = '#/c/{capture}/lanes?window=2s..3s&process=order-client&zoom=2.1s..2.5s'")
+    page.until("document.querySelector('.line-canvas')?.dataset.painted")
+    assert page.see("location.hash.split('?')[0]") == f"#/c/{capture}/timeline"
+    assert page.see("location.hash.split('?')[1]") == "window=2s..3s&process=order-client&zoom=2.1s..2.5s"
+    page.see("history.back()")
+    page.until(f"location.hash === '#/c/{capture}/threads'")

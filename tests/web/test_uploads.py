@@ -201,3 +201,28 @@ def test_an_import_that_this_page_did_not_send(page: Page, held: Running, tmp_pa
         page.has("No captures yet", "main .empty")
         assert client.get("/v1/captures").json()["total"] == 0
     leave(page)
+
+
+def test_a_page_that_was_opened_too_early_comes_when_the_import_ends(page: Page, held: Running, tmp_path: Path) -> None:
+    """Nobody loads it again: it says how far the import is, and then it is there, at the address that was opened."""
+    with held.client() as client:
+        capture = client.post("/v1/captures", params={"name": "early.perfcase"}, content=variant(tmp_path, 6).read_bytes()).json()["capture_id"]  # fmt: skip
+        pid = importing(held)
+        page.open("about:blank")
+        page.open(f"http://127.0.0.1:{held.port}/#/c/{capture}/threads?window=0s..9s")
+        page.until("document.querySelector('main .import-progress')")
+        assert violations(page) == []
+        page.see("window.isSame = true")
+        os.kill(pid, signal.SIGCONT)
+        page.until("document.querySelectorAll('main tbody tr').length > 0")
+        assert page.see("window.isSame") is True
+        assert not [url for url in page.requests if "/views/thread_time" in url and "window=0s..9s" not in url]
+        # One that is cancelled or deleted meanwhile is said to be gone.
+        gone = client.post("/v1/captures", params={"name": "gone.perfcase"}, content=variant(tmp_path, 7).read_bytes()).json()["capture_id"]  # fmt: skip
+        importing(held)
+        page.open(f"http://127.0.0.1:{held.port}/#/c/{gone}/overview")
+        page.until("document.querySelector('main .import-progress')")
+        client.delete(f"/v1/captures/{gone}")
+        page.has("There is no such capture", "main")
+    page.problems.clear()
+    leave(page)

@@ -1,17 +1,19 @@
 /** The frame around every page. */
 
-import { useEffect, useRef } from "preact/hooks";
-import { useGet } from "../api/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useGet, useSchema } from "../api/hooks";
 import type { Capture } from "../api/types.gen";
 import { Captures } from "../pages/captures";
 import { CompareWith } from "../parts/compare-with";
+import { ImportProgress } from "../parts/import-progress";
 import { Problem, Waiting } from "../parts/problem";
 import { switchZone, zone, ZONES } from "./clock";
 import { FilterBar } from "./filters";
+import { imports, whenImported } from "./imports";
 import { Help, help } from "./keys";
 import { Lazy } from "./lazy";
-import { CAPTURE_PAGES, type CaptureProps, TOP_PAGES } from "./pages";
-import { FILTERS, filterParams, filtersOf, go, href, type Route, set, useRoute } from "./route";
+import { CAPTURE_PAGES, type CaptureProps, MOVED, TOP_PAGES } from "./pages";
+import { FILTERS, filterParams, filtersOf, go, href, moveTo, type Route, set, useRoute } from "./route";
 import { session, SignIn, signOut } from "./session";
 import { useStore } from "./store";
 import { switchTheme, theme } from "./theme";
@@ -106,8 +108,21 @@ function Opened({ route }: { route: Route }) {
   );
 }
 
-function OfCapture({ captureId, page, route }: { captureId: string; page: string; route: Route }) {
+function OfCapture({ captureId, page: named, route }: { captureId: string; page: string; route: Route }) {
   const { data: capture, error, again } = useGet<Capture>(`captures/${captureId}`);
+  const page = MOVED[named] ?? named;
+  useLayoutEffect(() => {
+    if (page !== named) moveTo(["c", captureId, page]);
+  }, [named]);
+  // What every page of a capture needs comes while the capture is asked for.
+  useSchema();
+  useEffect(() => {
+    CAPTURE_PAGES.find(({ id }) => id === page)
+      ?.load()
+      .catch(() => undefined);
+  }, [page]);
+  const isAwaited = capture?.state === "uploaded" || capture?.state === "importing";
+  useEffect(() => (isAwaited ? whenImported(captureId, again) : undefined), [captureId, isAwaited]);
   useEffect(() => {
     document.title = capture ? `${capture.name} – perfcase` : "perfcase";
   }, [capture]);
@@ -138,6 +153,7 @@ function OfCapture({ captureId, page, route }: { captureId: string; page: string
         captureId,
         capture,
         filters,
+        onChanged: again,
         onFilters: (change) =>
           set(Object.fromEntries(FILTERS.filter((name) => name in change).map((name) => [name, change[name]]))),
       }
@@ -158,7 +174,9 @@ function OfCapture({ captureId, page, route }: { captureId: string; page: string
         <FilterBar />
       </section>
       <main>
-        {shown && props ? (
+        {shown && props && isAwaited ? (
+          <Importing capture={props.capture} />
+        ) : shown && props ? (
           <Lazy key={shown.id} load={shown.load} props={props} />
         ) : shown ? (
           <Waiting />
@@ -172,5 +190,14 @@ function OfCapture({ captureId, page, route }: { captureId: string; page: string
         )}
       </main>
     </>
+  );
+}
+
+/** Nothing of a capture can be asked while it is imported; what is open comes when its import ends. */
+function Importing({ capture: { capture_id, name } }: { capture: Capture }) {
+  return (
+    <div class="empty">
+      <ImportProgress now={useStore(imports).get(capture_id)} name={name} />
+    </div>
   );
 }

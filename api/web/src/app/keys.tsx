@@ -1,6 +1,6 @@
 /** Keys that work everywhere, and the page that tells them. */
 
-import { useEffect, useRef } from "preact/hooks";
+import { Dialog } from "../parts/dialog";
 import { store, useStore } from "./store";
 import { switchTheme } from "./theme";
 
@@ -16,6 +16,7 @@ const HELP: [string, string][] = [
   ["← →", "columns of a table's head; Enter sorts"],
   ["w s a d", "time line: closer, farther, back, on; z shows what is chosen, p pins a track"],
   ["↑ ↓ ← → Enter", "tracks and pieces of a time line; Esc goes back"],
+  ["Alt ↑ ↓", "time line: moves a track or a group up or down; its title is dragged, too"],
   ["↑ ↓ ← → Enter", "frames of a flame graph; Enter zooms, Esc shows all"],
   ["Ctrl Enter", "run the SQL"],
   ["Esc", "close; leave a field"],
@@ -66,14 +67,9 @@ export function startKeys(): void {
 }
 
 export function Help() {
-  const open = useStore(help);
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    if (open) dialog.current?.showModal();
-    else dialog.current?.close();
-  }, [open]);
+  if (!useStore(help)) return null;
   return (
-    <dialog ref={dialog} class="help" aria-label="Keys" onClose={() => help.set(false)} onClick={() => help.set(false)}>
+    <Dialog label="Keys" class="help" onClose={() => help.set(false)}>
       <h2>Keys</h2>
       <dl>
         {HELP.map(([keys, what]) => (
@@ -87,6 +83,6 @@ export function Help() {
           </div>
         ))}
       </dl>
-    </dialog>
+    </Dialog>
   );
 }

@@ -12,6 +12,8 @@ export interface CaptureProps {
   filters: Filters;
   /** Narrows or widens it; the address changes, and everything is asked again. */
   onFilters: (change: Partial<Filters>) => void;
+  /** What is known of the capture itself was changed. */
+  onChanged: () => void;
 }
 
 export interface CapturePage {
@@ -63,6 +65,9 @@ export const CAPTURE_PAGES: CapturePage[] = [
   { id: "views", title: "Views", load: () => import("../pages/views") },
   { id: "report", title: "Report", load: () => import("../pages/report") },
 ];
+
+/** Pages of a capture that were: links to them lead to what took their place. */
+export const MOVED: Record<string, string> = { lanes: "timeline" };
 
 /** Pictures on the overview, above the findings' tables, in this order. */
 export const OVERVIEW_PICTURES: { id: string; title: string; load: Load<CaptureProps> }[] = [

@@ -88,16 +88,30 @@ export function go(path: string | readonly string[], params: Params = {}): void 
   location.hash = href(path, params);
 }
 
-export function set(params: Params, replace = false): void {
+/** How one table is seen: another one has other columns. */
+export const OF_A_TABLE: Params = { by: null, where: null, sort: null };
+
+/** The address of what is open, with other parameters. */
+export function linked(params: Params): string {
   const now = read(location.hash);
-  const next = href(now.path, {}) + suffix(put(now.params, params));
+  return href(now.path, {}) + suffix(put(now.params, params));
+}
+
+export function set(params: Params, replace = false): void {
+  const next = linked(params);
   if (next === location.hash) return;
-  if (replace) {
-    history.replaceState(null, "", next);
-    dispatchEvent(new PopStateEvent("popstate"));
-  } else {
-    location.hash = next;
-  }
+  if (replace) replaceBy(next);
+  else location.hash = next;
+}
+
+/** Another page with the same parameters, in place of this one: "back" does not return to it. */
+export function moveTo(path: readonly string[]): void {
+  replaceBy(href(path, {}) + suffix(read(location.hash).params));
+}
+
+function replaceBy(hash: string): void {
+  history.replaceState(null, "", hash);
+  dispatchEvent(new PopStateEvent("popstate"));
 }
 
 function suffix(params: URLSearchParams): string {

@@ -23,6 +23,8 @@ export interface FlameCanvasProps {
   onFocus?: ((node: number) => void) | undefined;
   hits?: Uint8Array | null;
   isUp?: boolean;
+  /** Over time: where nothing was recorded. */
+  gaps?: Scene["gaps"];
   /** CSS pixels; what does not fit is scrolled. */
   heightMax?: number;
 }
@@ -62,13 +64,14 @@ export function FlameCanvas(props: FlameCanvasProps) {
         isDark,
         ink: colour("--ink"),
         paper: colour("--paper"),
+        hatch: colour("--hatch"),
         hit: isDark ? "#a3349f" : "#f0a3ee",
       }),
     [tree, isDark],
   );
   const whole = useMemo(() => Math.max(rows(tree, zoom), 1) * ROW, [tree, zoom]);
   const height = Math.min(whole, heightMax);
-  const scene: Scene = { tree, zoom, hover: hover?.node ?? -1, focus, hits, isUp };
+  const scene: Scene = { tree, zoom, hover: hover?.node ?? -1, focus, hits, isUp, gaps: props.gaps };
   const port = (): Port => ({ width, height, whole, scroll: box.current?.scrollTop ?? 0 });
 
   useLayoutEffect(() => {

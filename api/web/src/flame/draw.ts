@@ -1,5 +1,6 @@
 /** Draws a flame graph on a canvas: 100,000 frames in a few tens of ms, at the screen's own resolution. */
 
+import { hatch } from "../parts/hatch";
 import { count, duration, figure, size } from "../parts/units";
 import { type FlameTree, hash } from "./tree";
 
@@ -23,6 +24,8 @@ export interface Palette {
   ink: string;
   paper: string;
   hit: string;
+  /** Lines where nothing was recorded. */
+  hatch?: string;
 }
 
 export interface Scene {
@@ -34,6 +37,8 @@ export interface Scene {
   hits: Uint8Array | null;
   /** The root is at the bottom. */
   isUp: boolean;
+  /** Over time: where nothing was recorded. */
+  gaps?: readonly (readonly [number, number])[] | undefined;
 }
 
 /** What a canvas shows of a scene: CSS pixels. */
@@ -145,6 +150,12 @@ export function draw(context: CanvasRenderingContext2D, scene: Scene, port: Port
     }
   };
 
+  for (const [from, to] of scene.gaps ?? []) {
+    const [begin, end] = [from, to].map((moment) => Math.min(Math.max((moment - left) * scale, 0), port.width));
+    // Below what fills the width, which is there all the time.
+    const below = top(port, false, tree.depth[zoom]! + 1);
+    hatch(context, [begin!, below, end! - begin!, port.height - below], palette.hatch ?? palette.ink);
+  }
   for (let node = tree.parent[zoom]!; node >= 0; node = tree.parent[node]!) frame(node, 0, port.width, true);
   // Over time, a frame that is narrower than a pixel has one: much that is short, far apart, would look like nothing at all.
   const taken = new Int32Array(tree.levels).fill(-1);

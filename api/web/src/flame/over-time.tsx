@@ -1,15 +1,16 @@
 /** A flame chart: what a thread was seen in, in the order of time; depth is the stack. */
 
 import { useMemo, useState } from "preact/hooks";
-import { useSql } from "../api/hooks";
+import { useSql, useView } from "../api/hooks";
 import type { Column } from "../api/types.gen";
 import type { CaptureProps } from "../app/pages";
 import { filterParams, useRoute } from "../app/route";
 import { instant } from "../parts/cell";
 import { Fresh } from "../parts/fresh";
+import { gapsOf } from "../parts/hatch";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
-import { literal } from "../parts/sql";
+import { literal, sqlOf } from "../parts/sql";
 import { Table } from "../parts/table";
 import { count, duration, plural, ratio } from "../parts/units";
 import { seconds, windowText } from "../line/window";
@@ -33,12 +34,22 @@ const KIND =
   "CASE WHEN f.symbol IS NULL THEN 'unnamed' WHEN f.is_kernel THEN 'kernel' WHEN f.is_inlined THEN 'inlined'" +
   " WHEN f.symbol_source IN ('perf-map', 'jitdump') THEN 'jit' ELSE 'user' END";
 
-/** The threads that an event was sampled in, those with the most samples first. */
-function threadsOf(event: string): string {
+/**
+ * The threads that an event was sampled in and whose name or number is sought, those with the most samples first, and
+ * the one that is chosen.
+ */
+function threadsOf(event: string, sought: string, chosen: number): string {
+  const isSought = sought
+    ? `contains(lower(coalesce(t.comm, '?')), ${literal(sought.toLowerCase())}) OR t.tid::VARCHAR = ${literal(sought)}`
+    : "true";
   return (
-    "SELECT o.utid, coalesce(t.comm, '?') AS comm, t.tid, o.samples FROM (SELECT s.utid, count(*) AS samples" +
-    ` ${FROM} AND v.name = ${literal(event)} GROUP BY s.utid) AS o JOIN thread AS t USING (utid)` +
-    " WHERE t.tid <> 0 ORDER BY o.samples DESC, o.utid"
+    "SELECT o.utid, coalesce(t.comm, '?') AS comm, t.tid, o.samples, count(*) FILTER (is_sought) OVER () AS sought_count" +
+    " FROM (SELECT s.utid, count(*) AS samples" +
+    ` ${FROM} AND v.name = ${literal(event)} GROUP BY s.utid) AS o JOIN thread AS t USING (utid),` +
+    ` LATERAL (SELECT ${isSought} AS is_sought)` +
+    ` WHERE t.tid <> 0 AND (is_sought OR o.utid = ${chosen})` +
+    ` QUALIFY o.utid = ${chosen} OR row_number() OVER (ORDER BY o.samples DESC, o.utid) <= ${THREADS_MAX}` +
+    " ORDER BY o.samples DESC, o.utid"
   );
 }
 
@@ -68,6 +79,8 @@ interface Thread {
   comm: string;
   tid: number;
   samples: number;
+  /** How many there are, where not all are here. */
+  sought_count: number;
 }
 
 interface OverTimeProps extends CaptureProps {
@@ -87,8 +100,9 @@ export default function OverTime(props: OverTimeProps) {
   const { params, set } = useRoute();
   const part = filterParams(filters);
   const isMoment = unit === "events";
-  const threads = useSql<Thread>(captureId, isMoment ? null : threadsOf(event), part, THREADS_MAX);
-  const wanted = Number(params.get("utid") ?? Number.NaN);
+  const sought = params.get("named") ?? "";
+  const wanted = /^\d{1,9}$/.test(params.get("utid") ?? "") ? Number(params.get("utid")) : -1;
+  const threads = useSql<Thread>(captureId, isMoment ? null : threadsOf(event, sought, wanted), part, THREADS_MAX + 1);
   const thread = threads.data?.find(({ utid }) => utid === wanted) ?? threads.data?.[0];
   const utid = thread?.utid;
   const samples = useSql<Sample>(captureId, utid === undefined ? null : samplesOf(event, utid), part, SAMPLES_MAX);
@@ -103,27 +117,46 @@ export default function OverTime(props: OverTimeProps) {
   const failed = [threads, samples, chains].find(({ error }) => error);
   if (failed?.error) return <Problem error={failed.error} again={failed.again} />;
   if (!threads.data) return <Waiting />;
-  if (!thread) return <p class="empty">No thread was sampled in this part of the capture: nothing to draw.</p>;
+  const all = threads.data[0]?.sought_count ?? 0;
+  if (!thread && !sought)
+    return <p class="empty">No thread was sampled in this part of the capture: nothing to draw.</p>;
   return (
     <>
-      <div class="row">
-        <select
-          class="flame-thread"
-          aria-label="Thread"
-          value={thread.utid}
-          onChange={(changed) => set({ utid: changed.currentTarget.value, at: null })}
-        >
-          {threads.data.map((one) => (
-            <option key={one.utid} value={one.utid}>
-              {safe(one.comm)} ({one.tid}), {plural(one.samples, "sample")}
-            </option>
-          ))}
-        </select>
-        {threads.data.length === THREADS_MAX && (
-          <span class="quiet">The {THREADS_MAX} threads with the most samples; a filter finds others.</span>
+      <div class="row flame-threads">
+        <input
+          type="search"
+          aria-label="Find threads"
+          placeholder="Find threads"
+          spellcheck={false}
+          value={sought}
+          // Each question is one to the server: it is asked when the reader leaves the field, presses Enter or clears it.
+          onChange={(changed) => set({ named: changed.currentTarget.value.trim() || null, utid: null, at: null })}
+          onInput={(changed) => !changed.currentTarget.value && set({ named: null, at: null })}
+        />
+        {thread && (
+          <select
+            class="flame-thread"
+            aria-label="Thread"
+            value={thread.utid}
+            onChange={(changed) => set({ utid: changed.currentTarget.value, at: null })}
+          >
+            {threads.data.map((one) => (
+              <option key={one.utid} value={one.utid}>
+                {safe(one.comm)} ({one.tid}), {plural(one.samples, "sample")}
+              </option>
+            ))}
+          </select>
         )}
+        <span class="quiet" role="status">
+          {threads.loading || !thread
+            ? ""
+            : all > THREADS_MAX
+              ? `The ${count(THREADS_MAX)} of ${plural(all, "thread")} with the most samples are listed: a part of the name or the number finds others.`
+              : `${plural(all, "thread")}${sought ? " with this in the name" : ""}`}
+        </span>
       </div>
-      {samples.data && chains.data ? (
+      {!thread && <p class="empty">No thread that was sampled in this part of the capture has this in its name.</p>}
+      {!thread ? null : samples.data && chains.data ? (
         <Fresh isOld={props.isOld || threads.loading || samples.loading || chains.loading}>
           <Chart {...props} thread={thread} samples={samples.data} chains={chains.data} />
         </Fresh>
@@ -150,10 +183,23 @@ interface ChartProps extends OverTimeProps {
   chains: Chain[];
 }
 
-function Chart({ capture, filters, onFilters, unit, thread, samples, chains, isShaped, state, onState }: ChartProps) {
+function Chart({
+  captureId,
+  capture,
+  filters,
+  onFilters,
+  unit,
+  thread,
+  samples,
+  chains,
+  isShaped,
+  state,
+  onState,
+}: ChartProps) {
   const { params, set } = useRoute();
   const isTime = unit === "ns";
-  const isCut = thread.samples > samples.length;
+  // While another thread's samples are awaited, those of the one before are here: they may be none.
+  const isCut = samples.length >= SAMPLES_MAX && thread.samples > samples.length;
   const length = Number(capture.duration_ns ?? 0);
   const name = `${safe(thread.comm)} (${thread.tid})`;
   const { tree, undrawn } = useMemo(() => {
@@ -164,9 +210,23 @@ function Chart({ capture, filters, onFilters, unit, thread, samples, chains, isS
   }, [samples, chains, filters.window, length]);
   const zoom = useMemo(() => tree.find(state.at), [tree, state.at]);
   const [chosen, setChosen] = useState({ tree, node: zoom });
+  const spans = useView(captureId, "recorded_span", {
+    where: sqlOf("recorded_span")`${"table_name"} = ${["sample"]}`,
+  });
+  const gaps = useMemo(() => {
+    const known = (spans.data ?? []).filter(({ duration_ns }) => Number(duration_ns) > 0);
+    // Where nothing is known nothing is said.
+    return known.length
+      ? gapsOf(
+          known.map((row) => [Number(row.start_ts_ns), Number(row.end_ts_ns)] as const),
+          tree.start[0]! + tree.weight[0]!,
+        )
+      : [];
+  }, [spans.data, tree]);
   const found = useMemo(() => (state.find ? search(tree, state.find, zoom) : null), [tree, state.find, zoom]);
   const seen = useMemo(() => tree.callees(0).reduce((sum, node) => sum + tree.weight[node]!, 0), [tree]);
   const [from, to] = [tree.start[zoom]!, tree.start[zoom]! + tree.weight[zoom]!];
+  const isHatched = gaps.some(([begin, end]) => begin < to && end > from);
   const carried = useMemo(() => tree.carried(chosen.node, chosen.tree), [tree, chosen]);
   const node = carried >= 0 ? carried : zoom;
   const hasTable = params.has("table");
@@ -212,6 +272,7 @@ function Chart({ capture, filters, onFilters, unit, thread, samples, chains, isS
             hits={found?.hits ?? null}
             onZoom={(next) => onState({ at: tree.key[next]! })}
             onFocus={(to) => setChosen({ tree, node: to })}
+            gaps={gaps}
             when={(one) => instant(tree.start[one]!)}
           />
           <p class="flame-ticks" aria-hidden="true">
@@ -233,7 +294,7 @@ function Chart({ capture, filters, onFilters, unit, thread, samples, chains, isS
         {isTime
           ? "Each sample stands for its period, which ends with it"
           : `A period of this event is no time: each sample stands for the ${duration(usualDistance(samples))} before it, the usual distance of two of this thread (${amount(samples[0]?.period ?? 0, unit)})`}
-        {`; what is between is left blank: there the thread was not seen. Seen: ${duration(seen)} (${ratio(tree.weight[0] ? seen / tree.weight[0]! : 0)}). `}
+        {`; what is between is left blank: there the thread was not seen. ${isHatched ? "Hatched: nothing was recorded. " : ""}Seen: ${duration(seen)} (${ratio(tree.weight[0] ? seen / tree.weight[0]! : 0)}). `}
         Frames of neighbours with the same callers are one, where less than a tenth of a period is between them. What is
         narrower than a pixel is drawn as one.
         {isShaped && " The stacks are whole here: nothing is left out, merged or upside down."}

@@ -1,8 +1,9 @@
-/** What of the time line a link holds: the part that is seen, what is picked, folded, pinned and searched for. */
+/** What of the time line a link holds: the part that is seen, what is picked, folded, pinned, moved and searched for. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { CaptureProps } from "../app/pages";
-import { useRoute } from "../app/route";
+import { OF_A_TABLE, useRoute } from "../app/route";
+import { type Move, movesOf, moveText, withMove } from "./order";
 import { askedFor, type Span } from "./span";
 import { type Pick, pickOf, pickText } from "./tracks";
 import { seconds, windowText } from "./window";
@@ -24,6 +25,8 @@ export interface LineState {
   pick: Pick | null;
   turned: string[];
   pinned: string[];
+  /** The order that was given to tracks. */
+  moves: Move[];
   find: string;
   /** The critical path to what is picked is shown. */
   hasPath: boolean;
@@ -34,6 +37,8 @@ export interface LineState {
   setPick: (pick: Pick | null) => void;
   turn: (id: string) => void;
   pin: (id: string) => void;
+  /** null: none is moved any more. */
+  move: (move: Move | null) => void;
   setFind: (text: string) => void;
   setPath: (isOn: boolean) => void;
   setPanel: (id: string) => void;
@@ -60,7 +65,7 @@ export function useLineState({ capture, filters, onFilters }: CaptureProps): Lin
   const isMoving = moving?.from === rested;
   const span = isMoving ? moving.span : rested;
   const list = (name: string) => params.getAll(name).filter(Boolean);
-  const [turned, pinned] = [list("turn"), list("pin")];
+  const [turned, pinned, moves] = [list("turn"), list("pin"), movesOf(list("order"))];
   return {
     length,
     span,
@@ -71,6 +76,7 @@ export function useLineState({ capture, filters, onFilters }: CaptureProps): Lin
     pick: pickOf(params.get("pick")),
     turned,
     pinned,
+    moves,
     find: params.get("tracks") ?? "",
     hasPath: params.has("path"),
     panel: params.get("panel"),
@@ -87,8 +93,10 @@ export function useLineState({ capture, filters, onFilters }: CaptureProps): Lin
     setPick: (to) => set({ pick: pickText(to) }, true),
     turn: (id) => set({ turn: toggled(turned, id) }, true),
     pin: (id) => set({ pin: toggled(pinned, id) }, true),
+    move: (to) => set({ order: to && withMove(moves, to).map(moveText) }, true),
     setFind: (text) => set({ tracks: text || null }, true),
     setPath: (isOn) => set({ path: isOn || null }, true),
-    setPanel: (id) => set({ panel: id }, true),
+    // A condition on the columns of one view is none on those of another.
+    setPanel: (id) => set({ ...OF_A_TABLE, panel: id }, true),
   };
 }

@@ -28,15 +28,13 @@ const VIEWS = {
 
 /** Which threads and CPUs there are, and when their states were recorded. */
 export function useThreads(captureId: string, scope: ReturnType<typeof filterParams>) {
-  // In the view's own order: the busiest first, the recorder's last.
-  const times = useView(captureId, "thread_time", {
-    where: sqlOf("thread_time")`coalesce(${"pid"}, 1) <> 0`,
-    limit: THREADS_MAX,
-    ...scope,
-  });
+  // Nothing is drawn without them. In the view's own order: the busiest first, the recorder's last.
+  const where = sqlOf("thread_time")`coalesce(${"pid"}, 1) <> 0`;
+  const times = useView(captureId, "thread_time", { where, limit: THREADS_MAX, ...scope }, "first");
   // In one bucket, a row or two of each CPU.
-  const cpus = useView(captureId, "cpu_lane", { set: setting("cpu_lane", "buckets", 1), limit: 20000, ...scope });
-  const spans = useView(captureId, "recorded_span", {});
+  const inOne = setting("cpu_lane", "buckets", 1);
+  const cpus = useView(captureId, "cpu_lane", { set: inOne, limit: 20000, ...scope }, "first");
+  const spans = useView(captureId, "recorded_span", {}, "first");
   const failed = [times, cpus, spans].find(({ error }) => error);
   return {
     threads: useMemo(() => threadsOf(times.data ?? []), [times.data]),

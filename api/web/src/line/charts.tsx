@@ -39,6 +39,7 @@ export function Charts(props: ChartsProps) {
       onPick={nothing}
       onTurn={nothing}
       onPin={nothing}
+      onMove={null}
     />
   );
 }

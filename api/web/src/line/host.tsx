@@ -56,7 +56,10 @@ export function useHost(
     const set = cuts ? `${INTERVAL}=${step(isWhole ? length : asked[1] - asked[0])}` : null;
     const query = { limit: ROWS_MAX, set, where: chart.where, ...filterParams({ ...scope, window }) };
     const span: Span = window ? asked : [0, length];
-    return { path: `captures/${captureId}/views/${view.name}`, query, span, about: JSON.stringify([view.name, scope]) };
+    const path = `captures/${captureId}/views/${view.name}`;
+    const own = { path, query, span, about: JSON.stringify([view.name, scope]) };
+    // The others are folded at first: what is in sight comes before them.
+    return chart.page === pages[0] ? own : { ...own, urgency: "later" };
   };
   const first = useAnswers(new Map(length > 0 ? all.map((place) => [placeOf(place), question(place.first)]) : []));
   const isEmpty = (place: Place<Intervals>) => {

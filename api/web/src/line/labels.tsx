@@ -4,6 +4,7 @@ import { timeOfDay, zone } from "../app/clock";
 import { useStore } from "../app/store";
 import { plural } from "../parts/units";
 import { AXIS, LINE_COLOURS, said } from "./draw";
+import type { Moving } from "./moving";
 import { pointAt } from "./series";
 import { type ChartTrack, type Pick, type Placed, unpinned } from "./tracks";
 
@@ -20,6 +21,8 @@ interface LabelsProps {
   onPick: (pick: Pick | null) => void;
   onTurn: (id: string) => void;
   onPin: (id: string) => void;
+  /** null: tracks stay where they are. */
+  moving: Moving | null;
 }
 
 export function Labels({
@@ -34,6 +37,7 @@ export function Labels({
   onPick,
   onTurn,
   onPin,
+  moving,
 }: LabelsProps) {
   return (
     <div class="line-labels" style={{ height: `${total}px`, width: `${width}px` }}>
@@ -48,6 +52,7 @@ export function Labels({
             key={id}
             class={`line-label line-${kind}${id === current ? " is-current" : ""}${id === pick?.id ? " is-picked" : ""}`}
             data-track={id}
+            onMouseDown={(event) => moving?.drag(event, track)}
             style={{ top: `${top + AXIS}px`, height: `${height}px`, paddingLeft: `${4 + depth * 12}px` }}
           >
             {track.kind === "group" ? (
@@ -69,6 +74,25 @@ export function Labels({
                 {title}
               </span>
             )}
+            {moving && (
+              <span class="line-move">
+                {([-1, 1] as const).map(
+                  (by) =>
+                    moving.can(track, by) && (
+                      <button
+                        key={by}
+                        type="button"
+                        class="plain"
+                        aria-label={`Move ${title} ${by < 0 ? "up" : "down"}`}
+                        title={`Move ${by < 0 ? "up" : "down"} (Alt ${by < 0 ? "↑" : "↓"}), or drag the title`}
+                        onClick={() => moving.by(track, by)}
+                      >
+                        {by < 0 ? "↑" : "↓"}
+                      </button>
+                    ),
+                )}
+              </span>
+            )}
             {track.kind !== "group" && pinned && (
               <button
                 type="button"
@@ -85,6 +109,7 @@ export function Labels({
           </div>
         );
       })}
+      {moving?.edge !== null && moving && <div class="line-edge" style={{ top: `${moving.edge + AXIS - 1}px` }} />}
     </div>
   );
 }

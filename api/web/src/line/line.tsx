@@ -18,6 +18,7 @@ import { useFindingMarks } from "./findings";
 import { useHeats } from "./heats";
 import { KernelLog, Missing, useHost } from "./host";
 import { pieceAt, type PieceOf, type Shows } from "./lanes";
+import { moveText } from "./order";
 import type { Box } from "./overlay";
 import { Panel } from "./panel";
 import { Picture } from "./picture";
@@ -93,6 +94,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
         find: state.find,
         turned: state.turned,
         pinned: state.pinned,
+        moves: state.moves,
       }),
     [
       host.charts,
@@ -107,6 +109,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
       state.find,
       state.turned.join(),
       state.pinned.join(),
+      state.moves.map(moveText).join(),
     ],
   );
   const { data, loaded, isOld, isAwaited, failed, again } = useLanes(
@@ -182,6 +185,11 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
           {host.cut.length > 0 && `; ${host.cut.join(", ")}: too many rows, zoom in for the dim part`}
         </span>
         <span class="spring" />
+        {state.moves.length > 0 && (
+          <button type="button" onClick={() => state.move(null)}>
+            Reset order
+          </button>
+        )}
         <button type="button" disabled={!part} onClick={() => state.setSpan(part)}>
           Zoom to the chosen part
         </button>
@@ -222,6 +230,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
             onPick={state.setPick}
             onTurn={state.turn}
             onPin={state.pin}
+            onMove={state.move}
             onSeen={(top, height) => setSeen([Math.floor(top / 200) * 200, Math.ceil((top + height) / 200) * 200])}
           />
         </Fresh>

@@ -46,6 +46,7 @@ function HostLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
         find: "",
         turned: [],
         pinned: [],
+        moves: null,
       }),
     [host.charts, host.marks],
   );

@@ -3,10 +3,11 @@
 import { useRows } from "../api/hooks";
 import { viewPath } from "../api/rows";
 import { Lazy } from "../app/lazy";
-import { CAPTURE_PAGES, type CaptureProps } from "../app/pages";
-import { filterParams, type Filters, href } from "../app/route";
+import { CAPTURE_PAGES, type CapturePage, type CaptureProps } from "../app/pages";
+import { filterParams, type Filters, href, type Params, useRoute } from "../app/route";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
+import { partOf } from "../parts/view-parts";
 import { duration } from "../parts/units";
 import type { LineState } from "./address";
 import type { Fired } from "./findings";
@@ -14,10 +15,32 @@ import { type PieceOf, saidOf, type Shows } from "./lanes";
 import type { Span } from "./span";
 import { Stretch, type useInterval } from "./stretch";
 import type { LaneTrack, Thread } from "./tracks";
+import Waits, { WAITS } from "./waits";
 import { windowText } from "./window";
 
-/** Pages that tell of a part of a capture. */
-const PAGES = ["flame", "offcpu", "syscalls", "histograms", "threads"];
+interface Tab extends Pick<CapturePage, "id" | "title" | "load"> {
+  /** The page of its own, and which part of it, for the part that is open. */
+  own: (by: string | null) => [page: string, params: Params];
+}
+
+/** Pages that tell of a part of a capture, and what is only here. */
+const TABS: Tab[] = [
+  ...CAPTURE_PAGES.filter(({ id }) => ["flame", "offcpu", "syscalls", "histograms", "threads"].includes(id)).map(
+    (page): Tab => ({ ...page, own: (by) => [page.id, { by }] }),
+  ),
+  {
+    id: "waits",
+    title: "Waits",
+    load: () => Promise.resolve({ default: Waits }),
+    own: (by) => ["views", { view: partOf(WAITS, by).view }],
+  },
+  {
+    id: "descriptors",
+    title: "Descriptors",
+    load: async () => ({ default: (await import("../pages/syscalls")).Descriptors }),
+    own: (by) => ["syscalls", { by: by ?? "files" }],
+  },
+];
 const CALLS_MAX = 8;
 
 interface PanelProps extends CaptureProps {
@@ -36,6 +59,7 @@ interface PanelProps extends CaptureProps {
 export function Panel({ state, track, process, finding, piece, told, onThread, threads, ...props }: PanelProps) {
   const { captureId, filters } = props;
   const { part, pick } = state;
+  const { params } = useRoute();
   if (!track && !process && !finding && !part) {
     return (
       <p class="quiet line-how">
@@ -60,10 +84,9 @@ export function Panel({ state, track, process, finding, piece, told, onThread, t
     ...(runner ? { thread: [runner.tid] } : {}),
   };
   const title = track?.title ?? (process ? `Process ${process}` : "All that was recorded");
-  const tabs = CAPTURE_PAGES.filter(({ id }) => PAGES.includes(id));
   const hasPiece = Boolean(track && piece);
-  const open = tabs.find(({ id }) => id === state.panel) ?? (hasPiece ? undefined : tabs[0]);
-  const kept = filterParams(only);
+  const open = TABS.find(({ id }) => id === state.panel) ?? (hasPiece ? undefined : TABS[0]);
+  const [page, parts] = open?.own(params.get("by")) ?? [];
   return (
     <section class="line-panel" aria-label="What is chosen">
       <div class="row">
@@ -95,7 +118,7 @@ export function Panel({ state, track, process, finding, piece, told, onThread, t
             This piece
           </button>
         )}
-        {tabs.map(({ id, title: name }) => (
+        {TABS.map(({ id, title: name }) => (
           <button
             key={id}
             type="button"
@@ -106,7 +129,7 @@ export function Panel({ state, track, process, finding, piece, told, onThread, t
             {name}
           </button>
         ))}
-        {open && <a href={href(["c", captureId, open.id], kept)}>On a page of its own</a>}
+        {page && <a href={href(["c", captureId, page], { ...filterParams(only), ...parts })}>On a page of its own</a>}
       </nav>
       {!open && track && piece && shows && utidOf(track) !== null && (
         <Stretch captureId={captureId} utid={track.of} shows={shows} piece={piece} told={told} onThread={onThread} />

@@ -20,6 +20,8 @@ import {
 import { cellAt } from "./heat";
 import { Labels } from "./labels";
 import { type PieceOf, pieceAt, saidOf, type Shows } from "./lanes";
+import { useMoving } from "./moving";
+import type { Move } from "./order";
 import { moved, type Span, zoomed } from "./span";
 import { type Above, type Box, drawAbove } from "./overlay";
 import { heatRow, heightOf, type LaneTrack, momentOf, partAt, type Pick, type Placed } from "./tracks";
@@ -61,6 +63,8 @@ export interface PictureProps {
   onPick: (pick: Pick | null) => void;
   onTurn: (id: string) => void;
   onPin: (id: string) => void;
+  /** null: the tracks stay where they are. */
+  onMove: ((move: Move) => void) | null;
   /** Tells which part of the tracks is in sight, when it changes. */
   onSeen?: (scroll: number, height: number) => void;
 }
@@ -84,7 +88,7 @@ export function Picture(props: PictureProps) {
   const [view, setView] = useState(0);
   const [drag, setDrag] = useState<Span | null>(null);
   const [point, setPoint] = useState<Pointed | null>(null);
-  const [at, setAt] = useState({ track: 0, part: 0 });
+  const [at, setAt] = useState<{ id: string | null; part: number }>({ id: null, part: 0 });
   const total = AXIS + heightOf(tracks);
   const height = isTall ? Math.min(view || total, total) : total;
   const names = width < 560 ? NAMES_NARROW : NAMES;
@@ -141,7 +145,11 @@ export function Picture(props: PictureProps) {
     );
   });
 
-  const current = tracks[Math.min(at.track, tracks.length - 1)];
+  const here = Math.max(
+    tracks.findIndex(({ id }) => id === at.id),
+    0,
+  );
+  const current = tracks[here];
   const shows = current?.kind === "lane" ? current.shows[Math.min(at.part, current.shows.length - 1)]! : null;
   const left = () => base.current!.getBoundingClientRect();
   const time = (event: { clientX: number }) => {
@@ -152,7 +160,7 @@ export function Picture(props: PictureProps) {
     const y = event.clientY - left().y;
     if (y < AXIS) return null;
     const index = tracks.findIndex((track) => y - AXIS + scroll < track.top + track.height);
-    return index < 0 ? null : { index, track: tracks[index]!, y: y - AXIS + scroll - tracks[index]!.top };
+    return index < 0 ? null : { track: tracks[index]!, y: y - AXIS + scroll - tracks[index]!.top };
   };
   const pieceUnder = (track: Placed<LaneTrack>, y: number, ns: number) => {
     const { shows: one } = partAt(track, y);
@@ -193,13 +201,13 @@ export function Picture(props: PictureProps) {
   const hit = (event: MouseEvent) => {
     const found = under(event);
     if (!found) return;
-    const { track, index } = found;
+    const { track } = found;
     if (track.kind === "lane") {
       const piece = pieceUnder(track, found.y, time(event));
-      setAt({ track: index, part: Math.max(piece ? track.shows.indexOf(piece.shows) : 0, 0) });
+      setAt({ id: track.id, part: Math.max(piece ? track.shows.indexOf(piece.shows) : 0, 0) });
       props.onPick({ id: track.id, shows: piece?.shows ?? null, at: piece ? time(event) : null });
     } else {
-      setAt({ track: index, part: 0 });
+      setAt({ id: track.id, part: 0 });
       const isProcess = track.kind === "group" && track.pid !== null;
       if (isProcess || track.id.startsWith("finding:")) props.onPick({ id: track.id, shows: null, at: null });
     }
@@ -248,21 +256,27 @@ export function Picture(props: PictureProps) {
   }, []);
   const touch = useFingers(time, span, room, (to) => props.onSpan(to), end);
 
+  const bringUp = ({ top, height: own }: Placed) => {
+    const element = scroller.current!;
+    if (top < element.scrollTop) element.scrollTop = top;
+    else if (AXIS + top + own > element.scrollTop + element.clientHeight)
+      element.scrollTop = AXIS + top + own - element.clientHeight;
+  };
+  const moving = useMoving(tracks, scroller, props.onMove, (track) => {
+    setAt({ id: track.id, part: 0 });
+    bringUp(track);
+  });
   const walk = (by: number) => {
     const places = tracks.flatMap((track, index) =>
       track.kind === "lane"
         ? track.shows.map((_, number) => ({ track: index, part: number }))
         : [{ track: index, part: 0 }],
     );
-    const now = places.findIndex((place) => place.track === at.track && place.part === at.part);
+    const now = places.findIndex((place) => place.track === here && place.part === at.part);
     const next = places[Math.min(Math.max(now + by, 0), places.length - 1)];
     if (!next) return;
-    setAt(next);
-    const { top, height: own } = tracks[next.track]!;
-    const element = scroller.current!;
-    if (top < element.scrollTop) element.scrollTop = top;
-    else if (AXIS + top + own > element.scrollTop + element.clientHeight)
-      element.scrollTop = AXIS + top + own - element.clientHeight;
+    setAt({ id: tracks[next.track]!.id, part: next.part });
+    bringUp(tracks[next.track]!);
   };
   const step = (by: number) => {
     if (current?.kind !== "lane" || !shows) return;
@@ -283,6 +297,7 @@ export function Picture(props: PictureProps) {
   };
   const about = () => point?.ns ?? (picked ? (picked.from + picked.to) / 2 : (from + to) / 2);
   const key = (event: KeyboardEvent) => {
+    if (moving.key(event, current)) return;
     if (event.ctrlKey || event.metaKey || event.altKey || (event.target as HTMLElement).matches("input, select"))
       return;
     const isButton = (event.target as HTMLElement).matches("button");
@@ -336,7 +351,7 @@ export function Picture(props: PictureProps) {
         tabIndex={0}
         role="application"
         data-detail={props.isAwaited ? "awaited" : "whole"}
-        aria-label="Tracks over time. Up and down choose a track, left and right a piece of it. W and S zoom, A and D move, Z shows what is chosen, P pins, Space chooses a track or a process, Enter opens, Escape goes back."
+        aria-label="Tracks over time. Up and down choose a track, left and right a piece of it. W and S zoom, A and D move, Z shows what is chosen, P pins, Alt with up or down moves a track, Space chooses a track or a process, Enter opens, Escape goes back."
         onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
         onMouseDown={down}
         onMouseMove={look}
@@ -365,11 +380,13 @@ export function Picture(props: PictureProps) {
           onPick={props.onPick}
           onTurn={props.onTurn}
           onPin={props.onPin}
+          moving={props.onMove && moving}
         />
         {point?.text && <Tip {...point} width={width} scroll={scroll} />}
       </div>
       <p class="visually-hidden" aria-live="polite">
         {current?.title}
+        {moving.placeOf(current)}
         {shows && shows !== "states" ? `, ${SHOWN[shows]}` : ""}
         {current?.kind === "group" ? `, ${current.count} tracks, ${current.isOpen ? "open" : "folded"}` : ""}
         {piece && shows && current?.kind === "lane" ? `: ${told(current, shows, piece)}` : ""}
@@ -392,7 +409,7 @@ function sized(canvas: HTMLCanvasElement, width: number, height: number): Canvas
   return context;
 }
 
-/** One finger moves the time, two zoom about what is between them. Up and down scrolls, as everywhere. */
+/** The moments under fingers stay under them: one moves the time, two also zoom it. Up and down scrolls, as everywhere. */
 function useFingers(
   time: (event: { clientX: number }) => number,
   span: Span,
@@ -420,7 +437,8 @@ function useFingers(
           zoomed(
             span,
             Math.abs(was - other) / Math.abs(event.clientX - other),
-            time({ clientX: (event.clientX + other) / 2 }),
+            // Each finger tells of itself alone: the other one stays where it is.
+            time({ clientX: other }),
             end,
           ),
         );

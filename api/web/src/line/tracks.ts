@@ -5,6 +5,7 @@ import type { Intervals } from "../api/types.gen";
 import type { Drawn } from "../parts/charts";
 import type { Heat } from "./heat";
 import { type Shows, threadName } from "./lanes";
+import { inOrder, type Movable, type Move } from "./order";
 import type { Lines } from "./series";
 import type { Span } from "./span";
 
@@ -70,7 +71,7 @@ export interface Mark {
 
 export type Track = GroupTrack | ChartTrack | LaneTrack | MarksTrack | HeatTrack;
 /** A track in its place. */
-export type Placed<T extends Track = Track> = T & { top: number };
+export type Placed<T extends Track = Track> = T & Movable & { top: number };
 
 export const HEIGHTS: Record<Shows, number> = { states: 17, runs: 22, calls: 9, causes: 9 };
 export const CHART = 70;
@@ -120,6 +121,8 @@ export interface Given {
   /** Groups that are not as they were at first. */
   turned: readonly string[];
   pinned: readonly string[];
+  /** null: nothing is moved. */
+  moves: readonly Move[] | null;
 }
 
 /** Tracks that can be folded together; without a title they stand by themselves. */
@@ -131,23 +134,31 @@ interface Section {
   pid?: number | null;
 }
 
+const PINNED = "pinned";
+
 export function tracksOf(given: Given): Placed[] {
   const sections = sectionsOf(given);
   const all = sections.flatMap(({ tracks }) => tracks);
   const pinned = given.pinned.flatMap((id) => all.find((track) => track.id === id) ?? []);
-  const found: Track[] = [];
+  const found: (Track & Movable)[] = [];
+  const moves = given.moves ?? [];
   const add = ({ id, title, tracks, isOpen, pid = null }: Section, wanted: string) => {
     const has = (name: string | null) => name?.toLowerCase().includes(wanted);
-    const inner = has(title) ? tracks : tracks.filter((track) => has(track.title));
+    const named = has(title) ? tracks : tracks.filter((track) => has(track.title));
+    const inner = inOrder(named, (track) => track.id, moves);
     if (!inner.length) return;
     const isShown = Boolean(wanted) || given.turned.includes(id) !== isOpen;
-    if (title !== null)
-      found.push({ kind: "group", id, title, height: LEAST, depth: 0, isOpen: isShown, count: inner.length, pid });
-    if (title === null || isShown) found.push(...inner);
+    const group = { kind: "group", id, title: title ?? "", height: LEAST, depth: 0, isOpen: isShown, pid } as const;
+    const isFixed = given.moves === null;
+    if (title !== null) found.push({ ...group, count: inner.length, among: isFixed || id === PINNED ? null : "" });
+    const among = isFixed ? null : title === null ? "" : id;
+    if (title === null || isShown) found.push(...inner.map((track) => ({ ...track, among })));
   };
   const copies = pinned.map((track) => ({ ...track, id: `pin:${track.id}`, depth: 0 }));
-  add({ id: "pinned", title: "Pinned", tracks: copies, isOpen: true }, "");
-  for (const section of sections) add(section, given.find.trim().toLowerCase());
+  add({ id: PINNED, title: "Pinned", tracks: copies, isOpen: true }, "");
+  // What stands alone is moved by its own name.
+  const idOf = ({ id, title, tracks: inner }: Section) => (title === null ? (inner[0]?.id ?? id) : id);
+  for (const section of inOrder(sections, idOf, moves)) add(section, given.find.trim().toLowerCase());
   return placed(found);
 }
 
@@ -212,7 +223,7 @@ function processesOf(threads: readonly Thread[]): Thread[][] {
   return [...found.values()];
 }
 
-export function placed(tracks: readonly Track[]): Placed[] {
+export function placed(tracks: readonly (Track & Movable)[]): Placed[] {
   let top = 0;
   return tracks.map((track) => {
     const here = { ...track, top };

@@ -41,7 +41,10 @@ export default function Overview(props: CaptureProps) {
           <Machine captureId={captureId} />
           <CaptureCard
             capture={capture}
-            onChange={setCapture}
+            onChange={(changed) => {
+              setCapture(changed);
+              props.onChanged();
+            }}
             onDeleted={() => go("captures")}
             place={{ filters, durationNs: capture.duration_ns, findings: fired }}
           />

@@ -1,32 +1,7 @@
 /** System calls by thread, by descriptor and by the other end; the slowest; what is open. */
 
-import { useSchema } from "../api/hooks";
-import type { ColumnOf, ViewName } from "../api/rows";
 import type { CaptureProps } from "../app/pages";
-import { filterParams, href, useRoute } from "../app/route";
-import { Waiting } from "../parts/problem";
-import { sortOf, sortText } from "../parts/sql";
-import { sentence } from "../parts/units";
-import { ViewTable } from "../parts/view-table";
-
-interface Part {
-  id: string;
-  title: string;
-  view: ViewName;
-  sort: string;
-  show: string[] | null;
-}
-
-/** A part that shows some columns of a view, in this order; none: all. */
-function part<V extends ViewName>(
-  id: string,
-  title: string,
-  view: V,
-  sort: ColumnOf<V> | null,
-  show: ColumnOf<V>[] | null,
-): Part {
-  return { id, title, view, sort: sort ? `-${sort}` : "", show };
-}
+import { type Part, part, ViewParts } from "../parts/view-parts";
 
 const PARTS: Part[] = [
   part("threads", "By thread", "syscall_summary", "duration_total_ns", [
@@ -99,39 +74,13 @@ const PARTS: Part[] = [
   part("stalls", "Late answers", "tcp_stalls", "gap_ns", null),
 ];
 
-export default function Syscalls({ captureId, filters, onFilters }: CaptureProps) {
-  const { params, set } = useRoute();
-  const schema = useSchema();
-  const shown = PARTS.find(({ id }) => id === params.get("by")) ?? PARTS[0]!;
-  const view = schema?.views.find(({ name }) => name === shown.view);
-  if (!view) return <Waiting />;
-  return (
-    <>
-      <nav class="segments" aria-label="System calls">
-        {PARTS.map(({ id, title }) => (
-          <a
-            key={id}
-            href={href(["c", captureId, "syscalls"], { ...filterParams(filters), by: id })}
-            aria-current={id === shown.id ? "true" : undefined}
-          >
-            {title}
-          </a>
-        ))}
-      </nav>
-      <p class="quiet about">{sentence(view.description)}</p>
-      <ViewTable
-        key={shown.id}
-        captureId={captureId}
-        filters={filters}
-        onFilters={onFilters}
-        view={view}
-        where={params.get("where")}
-        onWhere={(where) => set({ where })}
-        isOwnOrder={params.get("sort") === null}
-        sort={sortOf(params.get("sort") ?? shown.sort)}
-        onSort={(sort) => set({ sort: sortText(sort) })}
-        {...(shown.show && { show: shown.show })}
-      />
-    </>
-  );
+export default function Syscalls(props: CaptureProps) {
+  return <ViewParts {...props} label="System calls" parts={PARTS} />;
+}
+
+/** Those that tell which files and sockets were used, with which other ends. */
+const DESCRIPTORS = PARTS.filter(({ id }) => ["files", "peers", "open"].includes(id));
+
+export function Descriptors(props: CaptureProps) {
+  return <ViewParts {...props} label="Descriptors" parts={DESCRIPTORS} />;
 }

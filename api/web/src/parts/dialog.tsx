@@ -12,14 +12,26 @@ interface DialogProps {
 
 export function Dialog({ label, onClose, class: name = "", children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
-  // At once: a key that comes before it would go to the page behind.
-  useLayoutEffect(() => element.current?.showModal(), []);
+  const isGone = useRef(false);
+  useLayoutEffect(() => {
+    const before = document.activeElement as HTMLElement | null;
+    const dialog = element.current!;
+    // At once: a key that comes before it would go to the page behind.
+    dialog.showModal();
+    return () => {
+      // A browser gives the focus back where a dialog is closed, not where it is taken away.
+      isGone.current = true;
+      dialog.close();
+      const menu = before?.closest("details")?.querySelector("summary");
+      (before?.checkVisibility() ? before : menu)?.focus();
+    };
+  }, []);
   return (
     <dialog
       ref={element}
       class={name}
       aria-label={label}
-      onClose={onClose}
+      onClose={() => isGone.current || onClose()}
       onClick={(event) => {
         // A click beside it closes it: what lies beside is the dialog's own backdrop.
         if (event.target === element.current) element.current?.close();

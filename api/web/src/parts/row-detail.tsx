@@ -51,7 +51,7 @@ export function RowDetail({ title, columns, row, onClose, onWhere, filters, onFi
                   <span class="exact"> = {exact}</span>
                 )}
               </dd>
-              <span class="row">
+              <dd class="row">
                 {onWhere && isPlain(value) && (
                   <>
                     <button
@@ -79,7 +79,7 @@ export function RowDetail({ title, columns, row, onClose, onWhere, filters, onFi
                     {filter}
                   </button>
                 )}
-              </span>
+              </dd>
             </Fragment>
           );
         })}

@@ -138,7 +138,9 @@ function LineChart({ rows, names, time, value, keyed }: LineChartProps) {
       lines,
       origin,
       end,
-      tracks: placed([{ kind: "chart", id: "result", title, height: HEIGHT, depth: 0, drawn: how, lines, span }]),
+      tracks: placed([
+        { kind: "chart", id: "result", title, height: HEIGHT, depth: 0, among: null, drawn: how, lines, span },
+      ]),
       known: timed.length,
       groups: groups.size,
       doubles: shown.length - places.size,
