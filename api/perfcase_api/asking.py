@@ -31,6 +31,8 @@ MEDIA = {
     "parquet": "application/vnd.apache.parquet",
     "text": "text/plain; charset=utf-8",
     "svg": "image/svg+xml",
+    "functions": "application/json",
+    "neighbours": "application/json",
     "html": "text/html; charset=utf-8",
     "md": "text/markdown; charset=utf-8",
     "binary": "application/octet-stream",
