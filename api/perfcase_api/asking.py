@@ -26,6 +26,7 @@ _T = TypeVar("_T")
 
 MEDIA = {
     "json": "application/json",
+    "columns": "application/json",
     "csv": "text/csv; charset=utf-8",
     "arrow": "application/vnd.apache.arrow.stream",
     "parquet": "application/vnd.apache.parquet",

@@ -57,7 +57,12 @@ def table(rows: Shape | None = None) -> dict[int | str, dict[str, Any]]:
 
 def counted(rows: Shape | None = None) -> dict[int | str, dict[str, Any]]:
     """Return the schema of the rows of a query of which it is known what it read."""
-    described = table(rows)
+    columns = {
+        "type": "object",
+        "description": "With format=columns: a list for each column.",
+        "additionalProperties": {"type": "array"},
+    }
+    described = table(_one_of([rows or rows_of(), columns]))
     described[200]["headers"] = {
         READS: {
             "schema": {"type": "integer"},

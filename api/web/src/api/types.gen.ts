@@ -15,8 +15,16 @@ export interface Answers {
   "POST /v1/uploads": Upload;
   "GET /v1/uploads/{upload_id}": Upload;
   "PATCH /v1/uploads/{upload_id}": Upload;
-  "POST /v1/sql": Row[];
-  "GET /v1/captures/{capture_id}/views/{name}": Row[];
+  "POST /v1/sql":
+    | Row[]
+    | {
+        [k: string]: unknown[];
+      };
+  "GET /v1/captures/{capture_id}/views/{name}":
+    | Row[]
+    | {
+        [k: string]: unknown[];
+      };
   "GET /v1/captures/{capture_id}/findings": (RowOf<"finding"> | RowOf<"finding_coverage">)[];
   "GET /v1/captures/{capture_id}/info": Info;
   "GET /v1/captures/{capture_id}/report": Report;

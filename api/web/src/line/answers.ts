@@ -1,7 +1,7 @@
 /** Answers of several questions, each in a place of its own: while a place waits for another answer, it has the one before. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type ApiError, type Query, rows, shown } from "../api/fetch";
+import { type ApiError, type Query, rowsByColumn, shown } from "../api/fetch";
 import type { Row } from "../api/rows";
 import type { Span } from "./span";
 
@@ -58,7 +58,7 @@ export function useAnswers(questions: ReadonlyMap<string, Question>): {
         asked.current.delete(place);
         setStates((before) => new Map(before).set(place, { key, of: question, ...found }));
       };
-      rows(question.path, question.query, abort.signal).then(
+      rowsByColumn(question.path, question.query, abort.signal).then(
         (found) => give({ rows: found }),
         (error) => give({ error: shown(error) }),
       );
