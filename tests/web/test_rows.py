@@ -41,8 +41,10 @@ def test_rows_by_column_are_the_rows() -> None:
         each["text"] = each["text"][:-30]
     for each in refused:
         each.update(status=504, text='{"error": {"kind": "timeout", "message": "it took too long"}}')
-    told = run("api/fetch.ts", READ, json.dumps([answers(rows), answers([]), cut, refused]))
-    (by_row, by_column), empty, broken, late = told["found"]
+    uneven = [cut[0], {"text": '{"ts_ns": [1, 2], "comm": ["a"]}', "status": 200}]
+    told = run("api/fetch.ts", READ, json.dumps([answers(rows), answers([]), cut, refused, uneven]))
+    (by_row, by_column), empty, broken, late, other = told["found"]
+    assert other == broken
     assert by_column == by_row
     assert [each["ts_ns"] for each in by_column] == ["9223372036854775807n", "9007199254740993n", None, 5]
     assert empty == [[], []]

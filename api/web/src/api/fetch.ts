@@ -119,6 +119,8 @@ export async function rowsByColumn<T = Row>(path: string, query: Query = {}, sig
   const names = Object.keys(columns);
   const lists = Object.values(columns);
   const length = lists[0]?.length ?? 0;
+  if (lists.some((list) => !Array.isArray(list) || list.length !== length))
+    throw new ApiError("cut", "the answer is not whole");
   const found: Row[] = Array.from({ length }, () => ({}));
   lists.forEach((list, at) => {
     const name = names[at]!;
