@@ -26,11 +26,14 @@ _T = TypeVar("_T")
 
 MEDIA = {
     "json": "application/json",
+    "columns": "application/json",
     "csv": "text/csv; charset=utf-8",
     "arrow": "application/vnd.apache.arrow.stream",
     "parquet": "application/vnd.apache.parquet",
     "text": "text/plain; charset=utf-8",
     "svg": "image/svg+xml",
+    "functions": "application/json",
+    "neighbours": "application/json",
     "html": "text/html; charset=utf-8",
     "md": "text/markdown; charset=utf-8",
     "binary": "application/octet-stream",

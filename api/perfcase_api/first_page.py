@@ -38,7 +38,7 @@ def questions(duration_ns: int | None) -> list[Question]:
     asked.append(view.Request(name="kernel_log", where=_SEVERE, limit=_MESSAGES_MAX, fmt=FORMAT))
     for of, chart in _charts():
         finely = (f"{_INTERVAL}={step(duration_ns)}",) if _INTERVAL in parameters(load_views(), of.name) else ()
-        asked.append(view.Request(name=of.name, where=chart.where, settings=finely, limit=_CHART_ROWS, fmt=FORMAT))
+        asked.append(view.Request(name=of.name, where=chart.where, settings=finely, limit=_CHART_ROWS, fmt="columns"))
     return asked
 
 

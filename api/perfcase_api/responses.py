@@ -38,6 +38,7 @@ _TYPES = {
 }  # fmt: skip
 _TEXT: Shape = {"type": "string"}
 _NULL: Shape = {"type": "null"}
+_TEXTS: Shape = {"type": "array", "items": _TEXT}
 _NUMBERS: Shape = {"type": "array", "items": {"type": "number"}}
 
 
@@ -56,7 +57,12 @@ def table(rows: Shape | None = None) -> dict[int | str, dict[str, Any]]:
 
 def counted(rows: Shape | None = None) -> dict[int | str, dict[str, Any]]:
     """Return the schema of the rows of a query of which it is known what it read."""
-    described = table(rows)
+    columns = {
+        "type": "object",
+        "description": "With format=columns: a list for each column.",
+        "additionalProperties": {"type": "array"},
+    }
+    described = table(_one_of([rows or rows_of(), columns]))
     described[200]["headers"] = {
         READS: {
             "schema": {"type": "integer"},
@@ -107,22 +113,32 @@ def report() -> Shape:
     return {**schema, "title": "report"}
 
 
+def flame_graph(*, of_both: bool = False) -> Shape:
+    """Return the schema of a flame graph as JSON: its tree, functions of it, or the neighbours of one."""
+    number, whole = {"type": "number"}, {"type": "integer"}
+    functions = {
+        "weight": number, "found": number, "has_self": {"type": "boolean"},
+        "counts": _record({"self": whole, "total": whole, "change": whole}, "counts"),
+        "names": _TEXTS, "kinds": _TEXTS, "self": _NUMBERS, "total": _NUMBERS, "base": _NUMBERS,
+    }  # fmt: skip
+    lists = _lists("self", "base", "base_self")
+    paths = _record(lists, "paths", [name for name in lists if not name.startswith("base")])
+    neighbours = {"name": _TEXT, "self": {"type": "number"}, "callers": paths, "callees": paths}
+    return _one_of([tree(of_both=of_both), _record(functions, "functions"), _record(neighbours, "neighbours")])
+
+
+def _lists(*weights: str) -> Shape:
+    """Return the fields of a tree as lists; ``weights``: the lists besides ``weight``."""
+    texts = dict.fromkeys(("names", "kinds", "objects", "sources"), _TEXTS)
+    numbers = ("parent", "name", "kind", "object", "source", "places", "weight", *weights)
+    pruned = _record({"nodes": {"type": "integer"}, "ratio_below": {"type": "number"}}, "pruned")
+    return {**texts, **dict.fromkeys(numbers, _NUMBERS), "pruned": pruned}
+
+
 def tree(*, of_both: bool = False) -> Shape:
     """Return the schema of a flame graph as lists (perfcase.stacks.tree), of one capture or of two."""
     event = _record({"event": _TEXT, "unit": _TEXT, "sample_count": {"type": "integer"}}, "sampled_event")
-    lists = (
-        "parent",
-        "name",
-        "kind",
-        "object",
-        "source",
-        "places",
-        "weight",
-        "self",
-        *(("base", "base_self") if of_both else ()),
-    )
     texts = ("title", "what", "unit", *(("a_name", "b_name") if of_both else ()))
-    names = {"type": "array", "items": _TEXT}
     aside = _record({"what": _TEXT, "weight": {"type": "number"}}, "left_out")
     weights = {side: {"type": "number"} for side in (("weight", "base") if of_both else ("weight",))}
     conditions = {"how": {"enum": ["include", "exclude"]}, "name": _TEXT, **weights}
@@ -134,9 +150,8 @@ def tree(*, of_both: bool = False) -> Shape:
             **({} if of_both else {"left_out": {"type": "array", "items": aside}}),
             "stacks_left_out": {"type": "array", "items": without},
             "is_inverted": {"type": "boolean"},
-            **dict.fromkeys(("whole_objects", "names", "kinds", "objects", "sources"), names),
-            **dict.fromkeys(lists, _NUMBERS),
-            "pruned": _record({"nodes": {"type": "integer"}, "ratio_below": {"type": "number"}}, "pruned"),
+            "whole_objects": _TEXTS,
+            **_lists("self", *(("base", "base_self") if of_both else ())),
         },
         "tree_of_both" if of_both else "tree",
     )

@@ -40,7 +40,8 @@ def asked(client: httpx.Client, capture_id: str) -> Iterator[tuple[str, dict[str
             if chart["page"] == "timeline":
                 finely = [f"interval_ns={step(duration_ns)}"] if "interval_ns" in view["parameters"] else []
                 where = {"where": chart["where"]} if chart["where"] else {}
-                yield f"views/{view['name']}", {"limit": CHART_ROWS, "set": finely, **where}
+                query = {"limit": CHART_ROWS, "set": finely, "format": "columns", **where}
+                yield f"views/{view['name']}", query
 
 
 def test_it_is_there_before_it_is_asked_for(opened: tuple[Running, httpx.Client, str]) -> None:
@@ -53,9 +54,9 @@ def test_it_is_there_before_it_is_asked_for(opened: tuple[Running, httpx.Client,
         answer = client.get(f"/v1/captures/{capture_id}/{route}", params=query)
         assert answer.status_code == 200, route
         name = route.removeprefix("views/")
-        words = [f"--{option}={value}" for option, value in query.items() if option != "set"]
+        words = [f"--{option}={value}" for option, value in {"format": "json", **query}.items() if option != "set"]
         words += [f"--set={value}" for value in query.get("set", [])]  # type: ignore[attr-defined]
-        told = process(*(["view", name] if name != route else [route]), case, *words, "--format=json")
+        told = process(*(["view", name] if name != route else [route]), case, *words)
         assert answer.text == told.stdout, route
     assert {path.name for path in (running.store / "answers").iterdir()} == before
 

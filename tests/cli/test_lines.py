@@ -12,12 +12,17 @@ import duckdb
 import pytest
 
 from perfcase.case import query
+from perfcase.catalogue.charts import charts
 from perfcase.catalogue.schema import load_tables
 from perfcase.catalogue.views import load_views
 from perfcase.terminal import lines
-from tests.support.cli import fail, succeed
+from tests.support.cli import fail, perfcase, succeed
 from tests.support.fakecase import make_case
+from tests.support.imports import placed
 from tests.support.scale import scaled
+
+ROOT = Path(__file__).parents[2]
+LANES = ("thread_lane", "call_lane", "blame_lane", "cpu_lane", "subsecond_offset", "latency_heat_map")
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +108,41 @@ def test_all_types_of_the_schema_have_lines(case: Path) -> None:
         for name in (*load_views(), *load_tables()):
             asked = connection.sql(f"FROM {quoted(name)}")
             assert lines.csv_line(asked.columns, asked.types), name
+
+
+def rows_of(columns: dict[str, list]) -> list[dict]:
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+HOSTILE = (
+    "SELECT unnest([9223372036854775807, -9007199254740993, NULL, 0]) AS whole, unnest([chr(31), chr(30) || '\"', NULL, E'a\\\n,]']) AS text,"
+    " unnest([0.1, 'nan'::DOUBLE, NULL, 1e300]) AS number, unnest([[1, NULL], [], NULL, [2]]) AS list, 1 AS a, 2 AS a"
+)
+
+
+@pytest.mark.parametrize("is_fast", [True, False])
+def test_columns_have_the_rows(is_fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole numbers of 64 bits, the signs that stand between cells, no row, names that are there twice."""
+    if not is_fast:
+        monkeypatch.setattr(lines, "cells_line", lambda *_: None)
+    with duckdb.connect() as connection:
+        for sql in (HOSTILE, f"SELECT * FROM ({HOSTILE}) WHERE false", "SELECT range AS n, 'x' AS x FROM range(25000)"):
+            columns, told = (
+                json.loads("".join(way(query.Result(connection, sql)))) for way in (lines.columns_text, lines.json_text)
+            )
+            assert rows_of(columns) == told
+            assert list(columns) == lines.unique(connection.sql(sql).columns)
+
+
+def test_columns_of_the_time_line_have_its_rows(tmp_path: Path) -> None:
+    """The views that the page asks for so."""
+    case = placed(ROOT / "sample-captures" / "x86_64-scheduling" / "x.perfcase", tmp_path)
+    charted = [view.name for view in load_views().values() if charts(view)]
+    filled = 0
+    for name in (*LANES, *charted):
+        told, found = (
+            json.loads(perfcase("view", name, case, "-f", fmt, "--order", "ALL").stdout) for fmt in ("json", "columns")
+        )
+        assert rows_of(found) == told, name
+        filled += bool(told)
+    assert filled >= 8

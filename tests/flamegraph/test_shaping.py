@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,11 +14,12 @@ import pytest
 from perfcase.case.opening import open_capture
 from perfcase.operations import diff_flamegraph, flamegraph
 from perfcase.operations.result import Text
+from perfcase.stacks import shaping
 from perfcase.stacks import tree as stack_tree
 from perfcase.stacks.shaping import Shaped, Shaping, merged
 from perfcase.stacks.tree import Frame, tree
 from perfcase.text import duration, ratio
-from tests.support.cli import succeed
+from tests.support.cli import fail, succeed
 from tests.support.imports import placed
 
 ROOT = Path(__file__).parents[2]
@@ -237,15 +237,50 @@ def test_what_repeats() -> None:
     assert len(merged([Frame("read", "user", "libc.so.6"), Frame("read", "kernel", "[kernel]")])) == 2
 
 
-def test_deep_recursion_takes_no_time() -> None:
-    """Callchains of 2,000 frames: one function, two in turn, and a word that repeats nowhere and so has all its frames."""
+DEEP = 10_000
+
+
+def deep() -> dict[str, tuple[str, int]]:
+    """Callchains of 10,000 frames: one function, two in turn, a word that repeats nowhere and so has all its frames, one whose repeats
+    are as long as half of it."""
     word = "a"
-    while len(word) < 2_000:
+    while len(word) < DEEP:
         word = "".join({"a": "abc", "b": "ac", "c": "b"}[letter] for letter in word)
-    begin = time.process_time()
-    for letters, length in (("a" * 2_000, 1), ("ab" * 1_000, 2), (word[:2_000], 2_000)):
-        assert len(merged([Frame(letter) for letter in letters])) == length
-    assert time.process_time() - begin < 20
+    half = word[: DEEP // 2]
+    return {
+        "one": ("a" * DEEP, 1),
+        "two": ("ab" * (DEEP // 2), 2),
+        "none": (word[:DEEP], DEEP),
+        "half": (half + half, DEEP // 2),
+    }
+
+
+@pytest.mark.parametrize("name", deep())
+def test_merging_takes_as_many_steps_as_there_are_frames(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not their square, which is 100 million: places that are looked at are counted, as is each step that is added and dropped."""
+    made: list[shaping._Words] = []
+    work: Counter[str] = Counter()
+
+    class Counted(shaping._Words):
+        def __init__(self) -> None:
+            super().__init__()
+            made.append(self)
+
+        def append(self, step: object) -> None:
+            work["added"] += 1
+            super().append(step)
+
+        def drop(self, count: int) -> None:
+            work["dropped"] += count
+            super().drop(count)
+
+    monkeypatch.setattr(shaping, "_Words", Counted)
+    letters, length = deep()[name]
+    assert len(merged([Frame(letter) for letter in letters])) == length
+    (words,) = made
+    assert work["added"] == DEEP
+    assert work["dropped"] == DEEP - length
+    assert words.looks <= DEEP * DEEP.bit_length()
 
 
 def test_the_view_says_the_same_of_samples(cases: dict[str, Path]) -> None:
@@ -340,3 +375,29 @@ def test_hostile_names() -> None:
     assert shaped.listed() == [{"how": "include", "name": "<b>\\e[31m", "weight": 1}]
     whole = tree(Shaped([((Frame(name, "user", "a"),), 1)], Shaping(collapse=frozenset(["a"]))))
     assert whole["names"] == ["all", "[a]"]
+
+
+def test_a_comparison_takes_the_same_options(cases: dict[str, Path]) -> None:
+    """On the command line, as its operation has them: each of them changes the tree."""
+    both = [cases["tcp"], cases["pipe"], "--format", "json"]
+    given = {
+        "include": ("--include", "do_syscall_64"),
+        "exclude": ("--exclude", "schedule"),
+        "collapse": ("--collapse", "libc.so.6"),
+        "merge_recursion": ("--merge-recursion",),
+        "invert": ("--invert",),
+    }
+    plainly = json.loads(succeed("diff", *both, "--flamegraph", "-"))
+    with open_capture(cases["tcp"]) as a, open_capture(cases["pipe"]) as b:
+        for name, words in given.items():
+            value = (words[1],) if len(words) > 1 else True
+            expected = diff_flamegraph.run(diff_flamegraph.Request(**{name: value}, fmt="json"), a, b).text
+            assert succeed("diff", *both, *words, "--flamegraph", "-") == expected
+            assert json.loads(expected)["title"] != plainly["title"]
+            assert fail(2, "diff", *both, *words) == f"{words[0]} needs --flamegraph"
+    whole = [word for words in given.values() for word in words]
+    picture = succeed("diff", cases["tcp"], cases["pipe"], *whole, "--flamegraph", "-")
+    assert (
+        "only stacks with do_syscall_64, without stacks with schedule, libc.so.6 as one frame, recursion merged, inverted"
+        in picture
+    )

@@ -143,7 +143,8 @@ def test_one_switch_leaves_out_what_is_no_work(
         f"{each['what']} {duration(each['weight'])} ({ratio(each['weight'] / all_ns)})" for each in work["left_out"]
     )
     page.has(f"Without idle, kernel threads and the recorder: {named}", ".flame-aside")
-    assert page.see("document.querySelectorAll('.flame-top li').length") > 10
+    # The server has those of a graph that lacks small frames.
+    page.until("document.querySelectorAll('.flame-top li').length > 10")
     look(f"flame-work-{place.replace('?', '-')}")
     page.click(".flame-aside input", "")
     page.until(f"{TOLD}.startsWith({('all: ' + duration(all_ns))!r})")

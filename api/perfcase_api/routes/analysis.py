@@ -112,7 +112,9 @@ async def show_report(
     return await ask(here, me, http, Question(request, [capture_id], only=only.conditions()), MEDIA[request.fmt])
 
 
-@router.get("/flamegraph", response_class=Response, responses=responses.answers("svg", "json", json=responses.tree()))
+@router.get(
+    "/flamegraph", response_class=Response, responses=responses.answers("svg", "json", json=responses.flame_graph())
+)
 async def show_flame_graph(
     here: Here,
     me: Me,
@@ -121,7 +123,7 @@ async def show_flame_graph(
     request: Annotated[flamegraph.Request, Depends(query_of(flamegraph.Request))],
     only: Only,
 ) -> Response:
-    """Draw a flame graph as SVG, or return its tree as JSON."""
+    """Draw a flame graph as SVG, or return its tree as JSON, functions of it, or the callers and callees of one."""
     here.ready(me, capture_id)
     return await ask(here, me, http, Question(request, [capture_id], only=only.conditions()), MEDIA[request.fmt])
 
@@ -197,7 +199,7 @@ async def diff_(
 @comparisons.get(
     "/diff/flamegraph",
     response_class=Response,
-    responses=responses.answers("svg", "json", json=responses.tree(of_both=True)),
+    responses=responses.answers("svg", "json", json=responses.flame_graph(of_both=True)),
 )
 async def diff_flame_graph(
     here: Here,

@@ -17,13 +17,16 @@ from perfcase.cli.common import (
     unless_standard_output,
 )
 from perfcase.cli.options import from_request
-from perfcase.operations import diff, diff_flamegraph
+from perfcase.errors import PerfcaseError
+from perfcase.operations import diff, diff_flamegraph, fields
+from perfcase.operations.request import encode
 
 
 @from_request
 def command(
     a: FileArgument,
     request: diff.Request,
+    shaping: fields.OfStacks,
     b: Annotated[
         Path | None,
         typer.Argument(
@@ -66,18 +69,23 @@ def command(
              perfcase diff good.perfcase bad.perfcase --only process=java
              perfcase diff incident.perfcase --a 0s..10s --b 20s..30s --view thread_time
              perfcase diff good.perfcase bad.perfcase --flamegraph waits.svg --off-cpu
+             perfcase diff good.perfcase bad.perfcase --flamegraph calls.svg --exclude schedule --invert
              perfcase diff good.perfcase bad.perfcase --callers malloc
              perfcase diff bad.perfcase --baseline incidents/:host=web-*
     """
     request.check(
         has_other=b is not None, is_part=bool(only), has_stores=bool(also), is_pictured=flamegraph is not None
     )
+    if flamegraph is None and shaping != fields.OfStacks():
+        named = next(name for name, value in encode(shaping).items() if value)
+        raise PerfcaseError("usage", f"--{named.replace('_', '-')} needs --flamegraph")
     first = opened(a, debug_dir, only)
     second = opened(b, debug_dir, only) if b is not None else None
     if flamegraph is not None:
         picture = diff_flamegraph.Request(
             a_window=request.a_window, b_window=request.b_window, per=request.per, event=request.event,
             off_cpu=request.off_cpu, wakers=request.wakers, fmt="json" if request.fmt == "json" else "svg",
+            **encode(shaping),
         )  # fmt: skip
         diff_flamegraph.run(picture, first, second).write(unless_standard_output(flamegraph))
     if flamegraph is None or request.callers:

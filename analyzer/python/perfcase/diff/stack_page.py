@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from perfcase.case.query import Result
 from perfcase.case.rows import table_of
@@ -21,7 +21,7 @@ from perfcase.lazy import duckdb
 from perfcase.stacks.fetching import event_counts
 from perfcase.stacks.flamegraph import FlameGraph
 from perfcase.stacks.shaping import Shaped, Shaping
-from perfcase.stacks.tree import tree
+from perfcase.stacks.tree import Tree
 from perfcase.terminal import render
 from perfcase.text import ratio, safe
 
@@ -44,26 +44,48 @@ CALLER_COLUMNS = {
 """Weights are in the event's unit (ns for clocks), rates per second of recording, ratios of all that was sampled."""
 
 
-def flamegraph(a: Side, b: Side, old: Profile, new: Profile, shaping: Shaping, *, as_json: bool = False) -> str:
-    """Return b's flame graph, coloured by the difference from A: SVG, or the tree of both."""
-    words = "".join(f", {part}" for part in shaping.words())
-    title = f"{b.name}: {new.event}, the colour is the difference from {a.name}{words}"
-    asked = sorted(shaping.collapse)
-    # Both captures call the kernel and what was compiled at run time the same.
-    shaping = replace(shaping, collapse=frozenset(map(common_object, shaping.collapse)))
-    ours, base = Shaped(pictured(new, old), shaping), Shaped(pictured(old, new), shaping)
-    if as_json:
-        drawn = tree(ours, base)
-        document = {
-            "title": safe(title), "what": new.event, "unit": new.unit, "a_name": safe(a.name), "b_name": safe(b.name),
-            "events": [] if new.is_off_cpu else _common(a, b), "stacks_left_out": ours.listed(base),
-            "whole_objects": [dso for dso in asked if any(side.is_whole(common_object(dso)) for side in (ours, base))],
-            "is_inverted": shaping.is_inverted, **drawn,
-        }  # fmt: skip
-        return json.dumps(document, separators=(",", ":")) + "\n"
-    picture = FlameGraph(ours, title=title, unit=new.unit, base=base, base_title=a.name)
+def flamegraph(a: Side, b: Side, old: Profile, new: Profile, shaping: Shaping) -> str:
+    """Return b's flame graph as SVG, coloured by the difference from A."""
+    ours, base = _shaped(old, new, shaping)
+    picture = FlameGraph(ours, title=_title(a, b, new, shaping), unit=new.unit, base=base, base_title=a.name)
     picture.note_left_out(ours.left_out)
     return picture.svg()
+
+
+def flamegraph_tree(
+    a: Side,
+    b: Side,
+    old: Profile,
+    new: Profile,
+    shaping: Shaping,
+    answer: Callable[[Tree], dict[str, Any]],
+    *,
+    is_tree: bool,
+) -> dict[str, Any]:
+    """Return what ``answer`` says of the tree of both; where that is the tree itself, with what it is of."""
+    ours, base = _shaped(old, new, shaping)
+    found = answer(Tree(ours, base))
+    if not is_tree:
+        return found
+    asked = sorted(shaping.collapse)
+    return {
+        "title": safe(_title(a, b, new, shaping)), "what": new.event, "unit": new.unit, "a_name": safe(a.name), "b_name": safe(b.name),
+        "events": [] if new.is_off_cpu else _common(a, b), "stacks_left_out": ours.listed(base),
+        "whole_objects": [dso for dso in asked if any(side.is_whole(common_object(dso)) for side in (ours, base))],
+        "is_inverted": shaping.is_inverted, **found,
+    }  # fmt: skip
+
+
+def _shaped(old: Profile, new: Profile, shaping: Shaping) -> tuple[Shaped, Shaped]:
+    """Return the stacks of b and of a."""
+    # Both captures call the kernel and what was compiled at run time the same.
+    shaping = replace(shaping, collapse=frozenset(map(common_object, shaping.collapse)))
+    return Shaped(pictured(new, old), shaping), Shaped(pictured(old, new), shaping)
+
+
+def _title(a: Side, b: Side, new: Profile, shaping: Shaping) -> str:
+    words = "".join(f", {part}" for part in shaping.words())
+    return f"{b.name}: {new.event}, the colour is the difference from {a.name}{words}"
 
 
 def _common(a: Side, b: Side) -> list[dict[str, object]]:

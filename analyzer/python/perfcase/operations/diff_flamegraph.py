@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from perfcase.case.opening import Opened
@@ -10,14 +12,13 @@ from perfcase.diff import stack_page
 from perfcase.diff.stacks import profiles
 from perfcase.operations import fields
 from perfcase.operations.diff import AWindow, BWindow, Per, both_sides
-from perfcase.operations.flamegraph import Form
 from perfcase.operations.request import Option
 from perfcase.operations.result import Text
 from perfcase.stacks.fetching import NOT_IDLE, WORKLOAD
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(fields.OfStacks):
+class Request(fields.OfGraph):
     """Which stacks are compared.
 
     Raises:
@@ -37,7 +38,7 @@ class Request(fields.OfStacks):
         bool,
         Option("Leave out kernel threads, too. ", flags=("--workload",)),
     ] = False
-    fmt: Annotated[Form, Option("svg, or json: the tree of both.", query="format")] = "svg"
+    fmt: fields.GraphForm = "svg"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,4 +56,8 @@ def run(request: Request, a: Opened, b: Opened | None = None) -> Text:
         if request.workload:
             where = f"({WORKLOAD}) AND ({where}\n)"
         stacks = profiles(old, new, request.event, off_cpu=request.off_cpu, wakers=request.wakers, where=where)
-        return Text(stack_page.flamegraph(old, new, *stacks, request.shaping(), as_json=request.fmt == "json"))
+        if request.fmt == "svg":
+            return Text(stack_page.flamegraph(old, new, *stacks, request.shaping()))
+        answer = partial(request.answer, request.fmt)
+        found = stack_page.flamegraph_tree(old, new, *stacks, request.shaping(), answer, is_tree=request.fmt == "json")
+        return Text(json.dumps(found, separators=(",", ":")) + "\n")

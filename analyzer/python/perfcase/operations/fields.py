@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from perfcase.catalogue.views import load_views
 from perfcase.errors import PerfcaseError
 from perfcase.operations.request import BaseRequest, Option
+from perfcase.stacks import beside
 from perfcase.stacks.shaping import Shaping
+from perfcase.stacks.tree import Tree, drawn
 from perfcase.terminal import render
 
 Format = Annotated[
@@ -141,6 +143,41 @@ class OfStacks(BaseRequest):
     def shaping(self) -> Shaping:
         """Return them as ``perfcase.stacks.shaping`` has them."""
         return Shaping(self.include, self.exclude, frozenset(self.collapse), self.merge_recursion, self.invert)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfGraph(OfStacks):
+    """What is asked of the tree of a flame graph besides the tree (perfcase.stacks.beside)."""
+
+    node: Annotated[
+        int, Option("With --format functions: only what is in this node of the tree.", metavar="N", min=0)
+    ] = 0
+    find: Annotated[
+        str,
+        Option(
+            "With --format functions: only functions with this text in their name.", metavar="TEXT", length_max=1000
+        ),
+    ] = ""
+    of: Annotated[str, Option("With --format neighbours: the function.", metavar="FUNCTION", length_max=1000)] = ""
+
+    def answer(self, form: str, tree: Tree) -> dict[str, Any]:
+        """Return what a form of JSON has of a tree."""
+        if form == "functions":
+            return beside.functions(tree, self.node, self.find, is_inverted=self.invert)
+        if form == "neighbours":
+            return beside.neighbours(tree, self.of, is_inverted=self.invert)
+        return drawn(tree)
+
+
+GraphForm = Annotated[
+    Literal["svg", "json", "functions", "neighbours"],
+    Option(
+        "svg, or json: the tree as lists, for programs; functions: of a node of it, those with the most first;"
+        " neighbours: the callers and callees of a function.",
+        flags=("--format", "-f"),
+        query="format",
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Annotated, Literal
 
 from perfcase.case.opening import Opened
 from perfcase.catalogue.schema import literal
 from perfcase.errors import PerfcaseError
 from perfcase.operations import fields
-from perfcase.operations.request import Option
 from perfcase.operations.result import Text
 from perfcase.stacks.fetching import (
     BLAME,
@@ -32,14 +30,12 @@ from perfcase.stacks.fetching import (
 )
 from perfcase.stacks.flamegraph import FlameGraph
 from perfcase.stacks.shaping import Shaped
-from perfcase.stacks.tree import tree
+from perfcase.stacks.tree import Tree
 from perfcase.text import safe
-
-Form = Literal["svg", "json"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(fields.OfStacks):
+class Request(fields.OfGraph):
     """Which samples or waits are counted.
 
     Raises:
@@ -54,10 +50,7 @@ class Request(fields.OfStacks):
     where: fields.where(
         "Use only these samples or waits: a condition on comm, tid, pid, cpu, ts_ns; for waits also state, duration_ns."
     ) = None
-    fmt: Annotated[
-        Form,
-        Option("svg, or json: the tree as lists, for programs.", flags=("--format", "-f"), query="format"),
-    ] = "svg"
+    fmt: fields.GraphForm = "svg"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -70,7 +63,7 @@ class Request(fields.OfStacks):
 
 
 def run(request: Request, case: Opened) -> Text:
-    """Draw a flame graph: one SVG file, or the tree that it shows.
+    """Draw a flame graph: one SVG file, or the tree that it shows, or what stands beside it.
 
     Raises:
         PerfcaseError: there are no such samples (not_found), the condition is wrong (sql).
@@ -97,10 +90,12 @@ def run(request: Request, case: Opened) -> Text:
         graph = FlameGraph(shaped, title=title, unit=unit)
         graph.note_left_out(shaped.left_out)
         return Text(graph.svg())
+    found = request.answer(request.fmt, Tree(shaped))
+    if request.fmt != "json":
+        return Text(json.dumps(found, separators=(",", ":")) + "\n")
     listed = [dict(zip(("event", "unit", "sample_count"), each, strict=True)) for each in events]
-    drawn = tree(shaped)
     document = {
         "title": safe(title), "what": what, "unit": unit, "events": listed, "left_out": aside,
-        "stacks_left_out": shaped.listed(), "whole_objects": [dso for dso in request.collapse if shaped.is_whole(dso)], "is_inverted": shaping.is_inverted, **drawn,
+        "stacks_left_out": shaped.listed(), "whole_objects": [dso for dso in request.collapse if shaped.is_whole(dso)], "is_inverted": shaping.is_inverted, **found,
     }  # fmt: skip
     return Text(json.dumps(document, separators=(",", ":")) + "\n")

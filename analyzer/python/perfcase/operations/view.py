@@ -6,7 +6,7 @@ import math
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from perfcase.case.coverage import why_empty
 from perfcase.case.kept import have_findings, recall_view
@@ -66,7 +66,15 @@ class Request(BaseRequest):
     ] = None
     offset: Annotated[int, Option("Skip the first N rows.", flags=("--offset",), metavar="N", min=0, max=1 << 40)] = 0
     limit: fields.Limit = None
-    fmt: fields.Format = "table"
+    fmt: Annotated[
+        Literal["table", "csv", "json", "columns", "arrow", "parquet"],
+        Option(
+            "csv, json, columns (JSON with a list for each column), arrow (IPC stream) or parquet.",
+            flags=("--format", "-f"),
+            query="format",
+            for_people={"table": "for people"},
+        ),
+    ] = "table"
     plot: fields.plot("Draw histograms as bars, and intervals as sparklines.") = None
 
 

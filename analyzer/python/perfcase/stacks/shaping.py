@@ -6,7 +6,7 @@ would lack it.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -130,19 +130,77 @@ def merged(path: Sequence[Frame]) -> Sequence[Frame]:
     if len(set(steps)) == len(steps):
         return path
     kept: list[int] = []
-    places: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    words = _Words()
     for number, step in enumerate(steps):
-        place = next((one for one in reversed(places[step]) if _is_repeated(steps, kept, one)), None)
-        if place is None:
-            places[step].append(len(kept))
-            kept.append(number)
-            continue
-        while len(kept) > place + 1:
-            places[steps[kept.pop()]].pop()
+        kept.append(number)
+        words.append(step)
+        if length := words.repeated():
+            words.drop(length)
+            del kept[-length:]
     return [path[number] for number in kept]
 
 
-def _is_repeated(steps: Sequence[tuple[str, str]], kept: Sequence[int], place: int) -> bool:
-    """Return whether the frames up to a place are those after it, with one more that is the same as at this place."""
-    length = len(kept) - place
-    return length <= place + 1 and all(steps[kept[place - back]] == steps[kept[-back]] for back in range(1, length))
+class _Words:
+    """A sequence in which nothing stands twice in a row, and whether its end does now: n log n steps for n frames, of any frames.
+
+    Each word of 1, 2, 4, … steps has a number, that of its two halves together. Two words of any length are the same if the numbers of their
+    first and of their last such part are. Where nothing stands twice in a row, a word of n steps begins at most once in n places:
+    so few places have to be looked at.
+    """
+
+    def __init__(self) -> None:
+        self.looks = 0
+        """How many places were looked at: what tests count."""
+        self._size = 0
+        self._numbers: list[dict[object, int]] = []
+        self._ending: list[list[int]] = []
+        """By the power of two: the number of the word that ends at each place."""
+        self._places: list[dict[int, list[int]]] = []
+        """By the power of two: where each word ends, in order."""
+
+    def append(self, step: object) -> None:
+        """Add a step."""
+        self._size += 1
+        power, length = 0, 1
+        word = step
+        while length <= self._size:
+            if power == len(self._numbers):
+                self._numbers.append({})
+                self._ending.append([-1] * (length - 1))
+                self._places.append({})
+            numbers, ending = self._numbers[power], self._ending[power]
+            number = numbers.setdefault(word, len(numbers))
+            ending.append(number)
+            self._places[power].setdefault(number, []).append(self._size - 1)
+            if 2 * length <= self._size:
+                word = (ending[-1 - length], number)
+            power, length = power + 1, 2 * length
+
+    def repeated(self) -> int:
+        """Return the length of the shortest word that stands twice at the end; 0: none does."""
+        last = self._size - 1
+        length = 1
+        for power, ending in enumerate(self._ending):
+            if 2 * length > self._size:
+                break
+            for place in reversed(self._places[power][ending[last]]):
+                distance = last - place
+                if distance < length:
+                    continue
+                if distance >= 2 * length or 2 * distance > self._size:
+                    break
+                self.looks += 1
+                first = last - distance + length
+                if ending[first] == ending[first - distance]:
+                    return distance
+            length *= 2
+        return 0
+
+    def drop(self, count: int) -> None:
+        """Drop the last steps."""
+        for _ in range(count):
+            for power, ending in enumerate(self._ending):
+                if 1 << power > self._size:
+                    break
+                self._places[power][ending.pop()].pop()
+            self._size -= 1

@@ -106,40 +106,65 @@ class Tree:
 
 
 def tree(stacks: Iterable[Stack], base: Iterable[Stack] | None = None, nodes_max: int = NODES_MAX) -> dict[str, Any]:
-    """Return the tree as plain lists, parents before their callees.
+    """Return the tree as plain lists: see ``drawn``."""
+    return drawn(Tree(stacks, base), nodes_max)
+
+
+def drawn(whole_tree: Tree, nodes_max: int = NODES_MAX) -> dict[str, Any]:
+    """Return a tree as plain lists, parents before their callees.
 
     For node n: ``parent[n]`` is its caller (-1 of the root), ``name[n]`` and ``kind[n]`` are places in ``names`` and
     ``kinds``, ``weight[n]`` is what was counted in it and in what it called, ``self[n]`` in it alone; with a base ``base``
     and ``base_self`` are the same of the other capture. ``object[n]`` and ``source[n]`` are places in ``objects`` and
     ``sources``: where most of its weight is, -1 where that is not known; ``places[n]`` is how many pairs of an object and a
     line it has. The latter two are empty where no line is known, and where no node has a second pair. What is too small to be seen is left out and counted: ``pruned``. A
-    weight that is more than ``self`` and the weights of the callees says how much is left out there.
+    weight that is more than ``self`` and the weights of the callees says how much is left out there: perfcase.stacks.beside has
+    the figures that need it.
     """
-    whole_tree = Tree(stacks, base)
-    parent, frames, sides = whole_tree.parent, whole_tree.frames, whole_tree.sides
-    shares = [max((s.whole[n] / s.whole[0] if s.whole[0] else 0) for s in sides) for n in range(len(parent))]
-    cut_off = RATIO_MIN
-    if sum(share >= cut_off for share in shares) > nodes_max:
+    sides = whole_tree.sides
+    nodes, cut_off = kept(whole_tree.parent, [side.whole for side in sides], nodes_max)
+    weights = [(side.whole, side.own) for side in sides]
+    places = (_most(whole_tree.places(node)) for node in nodes)
+    return listed(whole_tree.parent, whole_tree.frames, weights, places, nodes, cut_off)
+
+
+def kept(
+    parent: Sequence[int], wholes: Sequence[Sequence[float]], nodes_max: int = NODES_MAX
+) -> tuple[list[int], float]:
+    """Return the nodes that are large enough to be seen, and the share that this takes. ``wholes``: the weights of each side."""
+    shares = [max((whole[n] / whole[0] if whole[0] else 0) for whole in wholes) for n in range(len(parent))]
+    if sum(share >= RATIO_MIN for share in shares) > nodes_max:
         # A node never has more than its caller: what is above a bound is a tree.
         cut_off = sorted(shares, reverse=True)[nodes_max]
-        kept = [node for node, share in enumerate(shares) if share > cut_off]
-    else:
-        kept = [node for node, share in enumerate(shares) if share >= cut_off or node == 0]
-    place = {node: number for number, node in enumerate(kept)}
+        return [node for node, share in enumerate(shares) if share > cut_off or node == 0], cut_off
+    return [node for node, share in enumerate(shares) if share >= RATIO_MIN or node == 0], RATIO_MIN
+
+
+def listed(
+    parent: Sequence[int],
+    frames: Sequence[Frame],
+    weights: Sequence[tuple[Sequence[float], Sequence[float]]],
+    places: Iterable[tuple[str, str, int]],
+    nodes: Sequence[int],
+    cut_off: float,
+) -> dict[str, Any]:
+    """Return some nodes as ``drawn`` has them. ``weights``: whole and own of each side; ``places``: of each node where most of it is, and in
+    how many places it is."""
+    place = {node: number for number, node in enumerate(nodes)}
     names: dict[str, int] = {}
     kinds = {kind: number for number, kind in enumerate(KINDS)}
     document = {
         "names": names,
         "kinds": list(kinds),
-        "parent": [place.get(parent[node], -1) for node in kept],
-        "name": [names.setdefault(frames[node][0], len(names)) for node in kept],
-        "kind": [kinds[frames[node][1]] for node in kept],
-        "pruned": {"nodes": len(parent) - len(kept), "ratio_below": cut_off},
+        "parent": [place.get(parent[node], -1) for node in nodes],
+        "name": [names.setdefault(frames[node][0], len(names)) for node in nodes],
+        "kind": [kinds[frames[node][1]] for node in nodes],
+        "pruned": {"nodes": len(parent) - len(nodes), "ratio_below": cut_off},
     }
-    for side, (whole, own) in zip(sides, (("weight", "self"), ("base", "base_self")), strict=False):
-        document[whole] = [plain(side.whole[node]) for node in kept]
-        document[own] = [plain(side.own[node]) for node in kept]
-    document.update(_places(whole_tree, kept))
+    for side, (whole, own) in zip(weights, (("weight", "self"), ("base", "base_self")), strict=False):
+        document[whole] = [plain(side[0][node]) for node in nodes]
+        document[own] = [plain(side[1][node]) for node in nodes]
+    document.update(_places(places))
     document["names"] = [shown(name) for name in names]
     return document
 
@@ -149,23 +174,26 @@ def shown(name: str) -> str:
     return shorten(safe(name), NAME_MAX)
 
 
-def _places(tree: Tree, nodes: Sequence[int]) -> dict[str, list]:
-    """Return for each node the heaviest of its places, and how many it has."""
+def _most(places: dict[tuple[str, str], float]) -> tuple[str, str, int]:
+    """Return the heaviest of a node's places, and how many it has."""
+    return (*(min(places, key=lambda place: (-places[place], place)) if places else ("", "")), len(places))
+
+
+def _places(places: Iterable[tuple[str, str, int]]) -> dict[str, list]:
+    """Return as lists where most of each node is, and how many places it has."""
     objects: dict[str, int] = {"": -1}
     sources: dict[str, int] = {"": -1}
-    listed: dict[str, list] = {"object": [], "source": [], "places": []}
-    for node in nodes:
-        found = tree.places(node)
-        dso, source = min(found, key=lambda place: (-found[place], place)) if found else ("", "")
-        listed["object"].append(objects.setdefault(dso, len(objects) - 1))
-        listed["source"].append(sources.setdefault(source, len(sources) - 1))
-        listed["places"].append(len(found))
+    found: dict[str, list] = {"object": [], "source": [], "places": []}
+    for dso, source, number in places:
+        found["object"].append(objects.setdefault(dso, len(objects) - 1))
+        found["source"].append(sources.setdefault(source, len(sources) - 1))
+        found["places"].append(number)
     if len(sources) == 1:
-        listed["source"] = []
-    if max(listed["places"], default=0) < 2:
-        listed["places"] = []
+        found["source"] = []
+    if max(found["places"], default=0) < 2:
+        found["places"] = []
     named = {"objects": [shown(each) for each in objects][1:], "sources": [shown(each) for each in sources][1:]}
-    return {**named, **listed}
+    return {**named, **found}
 
 
 def plain(value: float) -> float:

@@ -21,6 +21,7 @@ from perfcase.catalogue.schema import literal
 _INTEGERS = (
     "tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger", "ubigint", "uhugeint",
 )  # fmt: skip
+_CELL, _ROW = "\x1f", "\x1e"
 _TEXTS = ("varchar", "enum", *exact.IN_PYTHON)
 
 
@@ -41,6 +42,36 @@ def json_text(result: Result) -> Iterator[str]:
         yield begin + (text[1:] if begin else text)
         begin = ""
     yield begin + "\n]\n"
+
+
+def columns_text(result: Result) -> Iterator[str]:
+    """Yield a result as a JSON object with a list for each column, a part for each: shorter than an object for each row, and quicker to read."""
+    made = result.lines(cells_line)
+    names = unique(result.columns)
+    batches = (
+        ([row.split(_CELL) for row in text.split(_ROW)[:-1]] for text in made)
+        if made is not None
+        else ([[_json(value) for value in row] for row in batch] for batch in result.batches())
+    )
+    columns: list[list[str]] = [[] for _ in names]
+    for rows in batches:
+        # As text at once: an object for each cell takes several times as much room.
+        for column, cells in zip(columns, zip(*rows, strict=True), strict=False):
+            column.append(",".join(cells))
+    begin = "{"
+    for name, column in zip(names, columns, strict=True):
+        yield f"{begin}\n{_json(name)}: [{','.join(column)}]"
+        begin = ","
+    yield "\n}\n"
+
+
+def cells_line(_names: Sequence[str], kinds: Sequence[exact.Kind]) -> str | None:
+    """Return the same as ``csv_line`` for values of JSON with signs between them that JSON only has escaped."""
+    values = [_json_sql(f"c{at}", kind) for at, kind in enumerate(kinds)]
+    if None in values:
+        return None
+    listed = ", ".join(f"coalesce({value}, 'null')" for value in values)
+    return f"concat(concat_ws(chr({ord(_CELL)}), {listed}), chr({ord(_ROW)}))"
 
 
 def csv_line(_names: Sequence[str], kinds: Sequence[exact.Kind]) -> str | None:
@@ -115,8 +146,11 @@ def _csv_cell(value: object) -> object:
 
 
 def _json_line(names: Sequence[str], row: Sequence[object]) -> str:
-    record = {name: plain(value) for name, value in zip(names, row, strict=True)}
-    return ",\n" + json.dumps(record, ensure_ascii=False, allow_nan=False)
+    return ",\n" + _json(dict(zip(names, row, strict=True)))
+
+
+def _json(value: object) -> str:
+    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False)
 
 
 def unique(names: Iterable[str]) -> list[str]:

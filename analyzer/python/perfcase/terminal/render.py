@@ -16,7 +16,7 @@ from perfcase.catalogue.plot import Plan
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb, rich
 from perfcase.terminal.layout import NULL, cell_text, is_numeric, layout
-from perfcase.terminal.lines import csv_text, json_text
+from perfcase.terminal.lines import columns_text, csv_text, json_text
 from perfcase.text import plural, safe, safe_lines
 
 Format = Literal["table", "csv", "json", "arrow", "parquet"]
@@ -90,7 +90,7 @@ def _write_text(result: Result, fmt: str, file: IO[str], *, limited: bool, plot:
     if fmt == "table":
         _table(result, file, limited=limited, plot=plot)
         return
-    texts = csv_text(result) if fmt == "csv" else json_text(result)
+    texts = {"csv": csv_text, "json": json_text, "columns": columns_text}[fmt](result)
     # To a pipe or file text goes as it is; to a terminal without anything that the terminal would obey.
     cleaned: Callable[[str], str] = safe_lines if file.isatty() else str
     for text in texts:

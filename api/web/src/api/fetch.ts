@@ -1,6 +1,6 @@
 /** Requests to the server that gave this page, and its one shape of errors. */
 
-import type { Row } from "./rows";
+import type { Row, Value } from "./rows";
 
 /** What the server says of a request that it did not answer. */
 export class ApiError extends Error {
@@ -106,6 +106,32 @@ export async function rows<T = Row>(
   urgency?: Urgency,
 ): Promise<T[]> {
   return exact(await textOf(await ask(path, { query, signal, urgency })));
+}
+
+/**
+ * The rows of a view, sent column by column: a third of the text, two thirds of the bytes on the wire. Arrow is longer in both, and
+ * needs a reader of its own.
+ */
+export async function rowsByColumn<T = Row>(
+  path: string,
+  query: Query = {},
+  signal?: AbortSignal,
+  urgency?: Urgency,
+): Promise<T[]> {
+  const columns = exact<Record<string, Value[]>>(
+    await textOf(await ask(path, { query: { ...query, format: "columns" }, signal, urgency })),
+  );
+  const names = Object.keys(columns);
+  const lists = Object.values(columns);
+  const length = lists[0]?.length ?? 0;
+  if (lists.some((list) => !Array.isArray(list) || list.length !== length))
+    throw new ApiError("cut", "the answer is not whole");
+  const found: Row[] = Array.from({ length }, () => ({}));
+  lists.forEach((list, at) => {
+    const name = names[at]!;
+    for (let number = 0; number < length; number++) found[number]![name] = list[number]!;
+  });
+  return found as T[];
 }
 
 /** How many bytes of the tables' files the server read for an answer: 0 for one that it had kept; null where it does not say. */

@@ -2,8 +2,11 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
+import type { Answer } from "../api/hooks";
 import { useStore } from "../app/store";
 import { theme } from "../app/theme";
+import { Fresh } from "../parts/fresh";
+import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { count, ratio } from "../parts/units";
 import { FlameCanvas } from "./canvas";
@@ -11,7 +14,8 @@ import { amount, difference, kindColour, kindText } from "./draw";
 import { TopFunctions } from "./top";
 import { SearchFrames } from "./search";
 import { Actions, type Shaping, Switches } from "./shaping";
-import { callees, callers, type FlameDoc, FlameTree, search } from "./tree";
+import { type Around, type Source, useAround, useFunctions } from "./beside";
+import { type FlameDoc, FlameTree, search } from "./tree";
 import "./flame.css";
 
 /** What of a flame graph a link holds. */
@@ -28,18 +32,22 @@ export interface FlameState {
 
 export interface FlameGraphProps {
   doc: FlameDoc;
+  /** Where the graph is from; null while another one is awaited. */
+  source: Source | null;
   state: FlameState;
   onState: (change: Partial<FlameState>) => void;
   shaping: Shaping;
   onShaping: (change: Partial<Shaping>) => void;
 }
 
-export function FlameGraph({ doc, state, onState, shaping, onShaping }: FlameGraphProps) {
+export function FlameGraph({ doc, source, state, onState, shaping, onShaping }: FlameGraphProps) {
   const tree = useMemo(() => FlameTree.of(doc), [doc]);
   const zoom = useMemo(() => tree.find(state.at), [tree, state.at]);
   const [chosen, setChosen] = useState({ tree, node: zoom });
   const found = useMemo(() => (state.find ? search(tree, state.find, zoom) : null), [tree, state.find, zoom]);
-  const of = state.of ? doc.names.indexOf(state.of) : -1;
+  const top = useFunctions(doc, tree, source, zoom, state.find);
+  const around = useAround(doc, tree, source, state.of);
+  const isOfNone = state.of && !around.loading && !around.error && !weighs(around.data?.below);
   const carried = useMemo(() => tree.carried(chosen.node, chosen.tree), [tree, chosen]);
   const node = carried >= 0 ? carried : zoom;
   if (!(tree.weight[0]! > 0 || (tree.base?.[0] ?? 0) > 0)) {
@@ -58,10 +66,12 @@ export function FlameGraph({ doc, state, onState, shaping, onShaping }: FlameGra
           value={state.find}
           onFind={(find) => onState({ find })}
           found={
-            found && {
-              share: tree.weight[zoom] ? found.weight / tree.weight[zoom]! : 0,
-              weight: amount(found.weight, doc.unit),
-            }
+            state.find && top.data && !top.loading
+              ? {
+                  share: tree.weight[zoom] ? top.data.found / tree.weight[zoom]! : 0,
+                  weight: amount(top.data.found, doc.unit),
+                }
+              : null
           }
         />
         <span class="spring" />
@@ -85,13 +95,17 @@ export function FlameGraph({ doc, state, onState, shaping, onShaping }: FlameGra
           onZoom={(to) => onState({ at: tree.key[to]! })}
           onFocus={(to) => setChosen({ tree, node: to })}
         />
-        <TopFunctions
-          tree={tree}
-          unit={doc.unit}
-          zoom={zoom}
-          find={state.find}
-          onPick={(name) => onState({ of: name })}
-        />
+        <Answered answer={top}>
+          {(found) => (
+            <TopFunctions
+              tree={tree}
+              unit={doc.unit}
+              zoom={zoom}
+              found={found}
+              onPick={(name) => onState({ of: name })}
+            />
+          )}
+        </Answered>
       </div>
       <p class="row">
         {node > 0 && (
@@ -99,7 +113,7 @@ export function FlameGraph({ doc, state, onState, shaping, onShaping }: FlameGra
             <button type="button" onClick={() => onState({ of: tree.label(node) })}>
               Callers and callees of <span class="mono flame-name">{tree.label(node)}</span>
             </button>
-            <Actions shaping={shaping} onShaping={onShaping} tree={tree} node={node} />
+            <Actions shaping={shaping} onShaping={onShaping} name={tree.label(node)} tree={tree} node={node} />
           </>
         )}
         <span class="spring" />
@@ -116,12 +130,22 @@ export function FlameGraph({ doc, state, onState, shaping, onShaping }: FlameGra
           </span>
         )}
       </p>
-      {of >= 0 && (
-        <Sandwich tree={tree} unit={doc.unit} name={of} onState={onState}>
-          <Actions shaping={shaping} onShaping={onShaping} tree={tree} node={tree.nodeOf(of)} />
-        </Sandwich>
+      {state.of && !isOfNone && (
+        <Answered answer={around}>
+          {(found) => (
+            <Sandwich tree={tree} unit={doc.unit} around={found} onState={onState}>
+              <Actions
+                shaping={shaping}
+                onShaping={onShaping}
+                name={state.of}
+                tree={tree}
+                node={tree.nodeOf(doc.names.indexOf(state.of))}
+              />
+            </Sandwich>
+          )}
+        </Answered>
       )}
-      {of < 0 && state.of && (
+      {isOfNone && (
         <p class="row quiet">
           <span>
             <span class="mono">{safe(state.of)}</span> is in none of these stacks.
@@ -132,25 +156,34 @@ export function FlameGraph({ doc, state, onState, shaping, onShaping }: FlameGra
   );
 }
 
+/** Figures beside the graph, once they are there; those of another question are dim. */
+function Answered<T>({ answer, children }: { answer: Answer<T>; children: (data: T) => ComponentChildren }) {
+  const { data, error, loading, again } = answer;
+  if (error && !loading) return <Problem error={error} again={again} />;
+  if (data === undefined) return <Waiting />;
+  return <Fresh isOld={loading}>{children(data)}</Fresh>;
+}
+
+function weighs(tree: FlameTree | undefined): boolean {
+  return tree !== undefined && (tree.weight[0]! > 0 || (tree.base?.[0] ?? 0) > 0);
+}
+
 /** Who calls a function, above; what it calls, below. */
 function Sandwich({
   tree,
   unit,
-  name,
+  around: { above, below, self },
   onState,
   children,
 }: {
   tree: FlameTree;
   unit: string;
-  name: number;
+  around: Around;
   onState: (change: Partial<FlameState>) => void;
   children: ComponentChildren;
 }) {
-  // Upside down, what a function calls is where its callers were.
-  const above = useMemo(() => (tree.isInverted ? callees : callers)(tree, name), [tree, name]);
-  const below = useMemo(() => (tree.isInverted ? callers : callees)(tree, name), [tree, name]);
   const [zooms, setZooms] = useState([0, 0]);
-  const label = tree.names[name]!;
+  const label = below.label(0);
   const weight = below.weight[0]!;
   const pick = (of: FlameTree) => (node: number) => node > 0 && onState({ of: of.label(node) });
   return (
@@ -159,7 +192,7 @@ function Sandwich({
         <h2 class="mono flame-name">{label}</h2>
         <span class="quiet">
           {amount(weight, unit)}, {ratio(tree.weight[0] ? weight / tree.weight[0]! : 0)} of all; in itself{" "}
-          {amount(selfOf(tree, name), unit)}
+          {amount(self, unit)}
         </span>
         <span class="spring" />
         {children}
@@ -169,7 +202,7 @@ function Sandwich({
       </div>
       <h3>Callers</h3>
       <FlameCanvas
-        key={`callers ${name}`}
+        key={`callers ${label}`}
         tree={above}
         unit={unit}
         selfIn={tree.isInverted ? "itself" : label}
@@ -181,7 +214,7 @@ function Sandwich({
       />
       <h3>Callees</h3>
       <FlameCanvas
-        key={`callees ${name}`}
+        key={`callees ${label}`}
         tree={below}
         unit={unit}
         label={`Callees of ${label}`}
@@ -239,12 +272,6 @@ function gone(tree: FlameTree): number {
     if (!tree.weight[node] && tree.weight[tree.parent[node]!]) weight += tree.base![node]!;
   }
   return tree.base?.[0] ? weight / tree.base[0]! : 0;
-}
-
-function selfOf(tree: FlameTree, name: number): number {
-  let self = 0;
-  for (let node = 0; node < tree.size; node++) if (tree.name[node] === name) self += tree.self[node]!;
-  return self;
 }
 
 function Legend({ tree }: { tree: FlameTree }) {

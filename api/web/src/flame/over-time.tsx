@@ -20,7 +20,7 @@ import type { FlameState } from "./graph";
 import { type Chain, overTime, rowsOf, type Sample, usualDistance } from "./time";
 import { TopFunctions } from "./top";
 import { SearchFrames } from "./search";
-import { search } from "./tree";
+import { beside, search } from "./tree";
 
 /** Samples of a thread that are drawn; of more, those that come first. */
 const SAMPLES_MAX = 10_000;
@@ -224,6 +224,7 @@ function Chart({
       : [];
   }, [spans.data, tree]);
   const found = useMemo(() => (state.find ? search(tree, state.find, zoom) : null), [tree, state.find, zoom]);
+  const top = useMemo(() => beside(tree, zoom, state.find), [tree, state.find, zoom]);
   const seen = useMemo(() => tree.callees(0).reduce((sum, node) => sum + tree.weight[node]!, 0), [tree]);
   const [from, to] = [tree.start[zoom]!, tree.start[zoom]! + tree.weight[zoom]!];
   const isHatched = gaps.some(([begin, end]) => begin < to && end > from);
@@ -281,13 +282,7 @@ function Chart({
             ))}
           </p>
         </div>
-        <TopFunctions
-          tree={tree}
-          unit="ns"
-          zoom={zoom}
-          find={state.find}
-          onPick={(symbol) => onState({ find: symbol })}
-        />
+        <TopFunctions tree={tree} unit="ns" zoom={zoom} found={top} onPick={(symbol) => onState({ find: symbol })} />
       </div>
       <p class="quiet">
         {isCut && `The first ${count(samples.length)} of ${count(thread.samples)} samples; a window chooses others. `}

@@ -10,6 +10,7 @@ import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { count, ratio } from "../parts/units";
 import { amount } from "./draw";
+import type { Source } from "./beside";
 import { FlameGraph, type FlameState } from "./graph";
 import OverTime from "./over-time";
 import { addressed, asked, Chips, isShaped, type Shaping, shapingOf } from "./shaping";
@@ -40,20 +41,13 @@ export function useFlameState(isUp = false): [FlameState, (change: Partial<Flame
 function useFlame({ captureId, capture, filters }: CaptureProps, what: Params) {
   const { params, set } = useRoute();
   const base = params.get("base");
-  const ofOne = useGet<FlameDoc>(base ? null : `captures/${captureId}/flamegraph`, {
-    format: "json",
-    ...what,
-    ...filterParams(filters),
-  });
-  const ofTwo = useGet<FlameDoc>(base ? "diff/flamegraph" : null, {
-    format: "json",
-    a: base,
-    b: captureId,
-    b_window: filters.window,
-    ...sharedParams(filters),
-    ...what,
-  });
-  const { data, ...state } = base ? ofTwo : ofOne;
+  const source: Source = base
+    ? {
+        path: "diff/flamegraph",
+        query: { a: base, b: captureId, b_window: filters.window, ...sharedParams(filters), ...what },
+      }
+    : { path: `captures/${captureId}/flamegraph`, query: { ...what, ...filterParams(filters) } };
+  const { data, ...state } = useGet<FlameDoc>(source.path, { format: "json", ...source.query });
   const captures = useGet<Page>("captures", { limit: 500 }).data?.captures ?? [];
   const other = captures.find((one) => one.capture_id === base);
   // The server's name of it is that of the file as it lies there.
@@ -64,6 +58,7 @@ function useFlame({ captureId, capture, filters }: CaptureProps, what: Params) {
   return {
     ...state,
     doc,
+    source,
     choice: (
       <BaseChoice
         captures={captures.filter((one) => one.capture_id !== captureId && one.state === "ready")}
@@ -77,7 +72,7 @@ function useFlame({ captureId, capture, filters }: CaptureProps, what: Params) {
 export function OnCpu(props: CaptureProps) {
   const [state, change, params] = useFlameState();
   const { set } = useRoute();
-  const { doc, error, loading, again, choice } = useFlame(props, counted("samples", params));
+  const { doc, source, error, loading, again, choice } = useFlame(props, counted("samples", params));
   const isOverTime = params.get("as") === "time";
   const head = (
     <div class="row flame-head">
@@ -118,7 +113,7 @@ export function OnCpu(props: CaptureProps) {
     <>
       {head}
       <Aside doc={loading ? undefined : doc} />
-      <Shown data={doc} error={error} loading={loading} again={again} state={state} change={change} />
+      <Shown data={doc} source={source} error={error} loading={loading} again={again} state={state} change={change} />
     </>
   );
 }
@@ -236,7 +231,7 @@ export function OffCpu(props: CaptureProps) {
   const [state, change, params] = useFlameState();
   const { set } = useRoute();
   const what = params.get("wakers") === "1" ? "wakers" : "off";
-  const { doc, error, loading, again, choice } = useFlame(props, counted(what, params));
+  const { doc, source, error, loading, again, choice } = useFlame(props, counted(what, params));
   return (
     <>
       <div class="row flame-head">
@@ -254,7 +249,7 @@ export function OffCpu(props: CaptureProps) {
           ? "Each sleep by the callchain it began with; beyond the state, from leaf to root, the callchain that ended it."
           : `Where threads left their CPUs, by how long they stayed away; the state is the ${params.has("invert") ? "first" : "last"} frame.`}
       </p>
-      <Shown data={doc} error={error} loading={loading} again={again} state={state} change={change} />
+      <Shown data={doc} source={source} error={error} loading={loading} again={again} state={state} change={change} />
     </>
   );
 }
@@ -265,15 +260,18 @@ export function DiffFlame(props: { a: string; b?: string | null; aWindow?: strin
   const { set } = useRoute();
   const asked = params.get("counted") ?? "";
   const what: Counted = asked === "off" || asked === "wakers" ? asked : "samples";
-  const { data, error, loading, again } = useGet<FlameDoc>("diff/flamegraph", {
-    format: "json",
-    a: props.a,
-    b: props.b ?? null,
-    a_window: props.aWindow ?? null,
-    b_window: props.bWindow ?? null,
-    ...sharedParams(filtersOf(params)),
-    ...counted(what, params),
-  });
+  const source: Source = {
+    path: "diff/flamegraph",
+    query: {
+      a: props.a,
+      b: props.b ?? null,
+      a_window: props.aWindow ?? null,
+      b_window: props.bWindow ?? null,
+      ...sharedParams(filtersOf(params)),
+      ...counted(what, params),
+    },
+  };
+  const { data, error, loading, again } = useGet<FlameDoc>(source.path, { format: "json", ...source.query });
   // The page around it calls them A and B.
   const named = useMemo(() => data && { ...data, a_name: "A", b_name: "B" }, [data]);
   return (
@@ -287,13 +285,14 @@ export function DiffFlame(props: { a: string; b?: string | null; aWindow?: strin
         <EventChoice doc={data} isOld={loading} />
       </div>
       <Aside doc={loading ? undefined : data} />
-      <Shown data={named} error={error} loading={loading} again={again} state={state} change={change} />
+      <Shown data={named} source={source} error={error} loading={loading} again={again} state={state} change={change} />
     </>
   );
 }
 
 function Shown({
   data,
+  source,
   error,
   loading,
   again,
@@ -301,6 +300,7 @@ function Shown({
   change,
 }: {
   data: FlameDoc | undefined;
+  source: Source;
   error: ReturnType<typeof useGet>["error"];
   loading: boolean;
   again: () => void;
@@ -314,6 +314,7 @@ function Shown({
     <Fresh isOld={loading}>
       <FlameGraph
         doc={data}
+        source={loading ? null : source}
         state={state}
         onState={change}
         shaping={shapingOf(params)}

@@ -129,10 +129,16 @@ export function Switches({ shaping, onShaping }: ShapingProps) {
   );
 }
 
-/** What can be done about a function, or a thread or state: `node` is one of its frames. */
-export function Actions({ shaping, onShaping, tree, node }: ShapingProps & { tree: FlameTree; node: number }) {
-  const name = tree.label(node);
-  const object = tree.objectOf(node);
+interface ActionsProps extends ShapingProps {
+  name: string;
+  tree: FlameTree;
+  /** One of its frames; 0: the graph has none. */
+  node: number;
+}
+
+/** What can be done about a function, or a thread or state. */
+export function Actions({ shaping, onShaping, name, tree, node }: ActionsProps) {
+  const object = node > 0 ? tree.objectOf(node) : "";
   const isOne = tree.kinds[tree.kind[node]!] === "object";
   const add = (list: List, one: string) => () => onShaping({ [list]: [...shaping[list], one] });
   return (

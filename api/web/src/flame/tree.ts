@@ -1,6 +1,6 @@
 /** The tree of a flame graph as the server lists it (perfcase/stacks/tree.py), and the trees that are made from it. */
 
-import type { Tree, TreeOfBoth } from "../api/types.gen";
+import type { Functions, Paths, Tree, TreeOfBoth } from "../api/types.gen";
 
 /** The flame graph of one capture or of two. Node n of the lists is below `parent[n]`; parents come first. */
 export type FlameDoc = Tree & Partial<TreeOfBoth>;
@@ -97,6 +97,11 @@ export class FlameTree {
     const self = doc.is_inverted ? doc.weight.map((weight, node) => (doc.parent[node] === 0 ? weight : 0)) : doc.self;
     const { names, kinds, parent, name, kind, weight, base = null, is_inverted } = doc;
     return new FlameTree(names, kinds, parent, name, kind, weight, self, base, doc, is_inverted);
+  }
+
+  /** Who calls a function or what it calls, as the server lists it. */
+  static ofPaths({ names, kinds, parent, name, kind, weight, self, base = [], ...places }: Paths): FlameTree {
+    return new FlameTree(names, kinds, parent, name, kind, weight, self, base.length ? base : null, places);
   }
 
   /** The object in which most of a node was counted; empty: of a thread or a state, or several. */
@@ -325,6 +330,51 @@ export function functions(tree: FlameTree, within: number): Part[] {
     part.base += tree.base?.[node] ?? 0;
   }
   return [...parts.values()];
+}
+
+/** How many functions are listed by each measure. */
+export const MOST = 25;
+/** By what functions are sorted. */
+export type By = keyof Functions["counts"];
+
+/** How large a function is by a measure. `all`, `before`: what its shares in both captures are of. */
+export function sizeBy(by: By, part: Pick<Part, "self" | "total" | "base">, all: number, before: number): number {
+  return by === "change" ? Math.abs(change(part, all, before)) : part[by];
+}
+
+/** How much larger its share is than in the other capture. */
+export function change({ total, base }: Pick<Part, "total" | "base">, all: number, before: number): number {
+  return (all ? total / all : 0) - (before ? base / before : 0);
+}
+
+/** What stands beside the graph, as the server works it out (perfcase/stacks/beside.py): of a tree that has all of its nodes. */
+export function beside(tree: FlameTree, within: number, find: string): Functions {
+  const wanted = find.toLowerCase();
+  const [all, before] = [tree.weight[within]!, tree.base?.[within] ?? 0];
+  const found = functions(tree, within);
+  const named = found.filter(({ name }) => tree.names[name]!.toLowerCase().includes(wanted));
+  const first = new Set<Part>();
+  const counts = { self: 0, total: 0, change: 0 };
+  for (const by of Object.keys(counts) as By[]) {
+    if (by === "change" && !tree.base) continue;
+    const size = (part: Part) => sizeBy(by, part, all, before);
+    const some = named.filter((part) => size(part) > 0);
+    some.sort((a, b) => size(b) - size(a) || (tree.names[a.name]! < tree.names[b.name]! ? -1 : 1));
+    counts[by] = some.length;
+    for (const part of some.slice(0, MOST)) first.add(part);
+  }
+  const parts = [...first];
+  return {
+    weight: all,
+    found: find ? search(tree, find, within).weight : 0,
+    has_self: found.some(({ self }) => self > 0),
+    counts,
+    names: parts.map(({ name }) => tree.names[name]!),
+    kinds: parts.map(({ kind }) => tree.kinds[kind]!),
+    self: parts.map(({ self }) => self),
+    total: parts.map(({ total }) => total),
+    base: parts.map(({ base }) => base),
+  };
 }
 
 function kindOf(tree: FlameTree, name: number): number {

@@ -1,7 +1,7 @@
 /** Answers of several questions, each in a place of its own: while a place waits for another answer, it has the one before. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type ApiError, type Query, rows, shown, type Urgency } from "../api/fetch";
+import { type ApiError, type Query, rowsByColumn, shown, type Urgency } from "../api/fetch";
 import type { Row } from "../api/rows";
 import type { Span } from "./span";
 
@@ -59,7 +59,7 @@ export function useAnswers(questions: ReadonlyMap<string, Question>): {
         asked.current.delete(place);
         setStates((before) => new Map(before).set(place, { key, of: question, ...found }));
       };
-      rows(question.path, question.query, abort.signal, question.urgency).then(
+      rowsByColumn(question.path, question.query, abort.signal, question.urgency).then(
         (found) => give({ rows: found }),
         (error) => give({ error: shown(error) }),
       );
