@@ -21,6 +21,7 @@ export interface Answers {
   "GET /v1/captures/{capture_id}/info": Info;
   "GET /v1/captures/{capture_id}/report": Report;
   "GET /v1/captures/{capture_id}/flamegraph": Tree;
+  "GET /v1/captures/{capture_id}/annotate": Annotated[];
   "GET /v1/captures/{capture_id}/export": {};
   "GET /v1/diff": Comparison | Difference[] | Caller[];
   "GET /v1/diff/flamegraph": TreeOfBoth;
@@ -210,6 +211,20 @@ export interface StacksLeftOut {
 export interface Pruned {
   nodes: number;
   ratio_below: number;
+}
+export interface Annotated {
+  symbol: unknown;
+  dso: unknown;
+  address: unknown;
+  symbol_offset_bytes: unknown;
+  source_file: unknown;
+  source_line: unknown;
+  inlined: unknown;
+  sample_count: unknown;
+  period: unknown;
+  symbol_ratio: unknown;
+  instruction: unknown;
+  missing_reason: unknown;
 }
 export interface Comparison {
   a: Side;

@@ -32,9 +32,11 @@ export interface FlameGraphProps {
   onState: (change: Partial<FlameState>) => void;
   shaping: Shaping;
   onShaping: (change: Partial<Shaping>) => void;
+  /** Opens the source and assembly of a function of an object, where samples are counted. */
+  onCode?: ((name: string, object: string) => void) | undefined;
 }
 
-export function FlameGraph({ doc, state, onState, shaping, onShaping }: FlameGraphProps) {
+export function FlameGraph({ doc, state, onState, shaping, onShaping, onCode }: FlameGraphProps) {
   const tree = useMemo(() => FlameTree.of(doc), [doc]);
   const zoom = useMemo(() => tree.find(state.at), [tree, state.at]);
   const [chosen, setChosen] = useState({ tree, node: zoom });
@@ -100,6 +102,7 @@ export function FlameGraph({ doc, state, onState, shaping, onShaping }: FlameGra
               Callers and callees of <span class="mono flame-name">{tree.label(node)}</span>
             </button>
             <Actions shaping={shaping} onShaping={onShaping} tree={tree} node={node} />
+            <OpenCode tree={tree} node={node} onCode={onCode} />
           </>
         )}
         <span class="spring" />
@@ -119,6 +122,7 @@ export function FlameGraph({ doc, state, onState, shaping, onShaping }: FlameGra
       {of >= 0 && (
         <Sandwich tree={tree} unit={doc.unit} name={of} onState={onState}>
           <Actions shaping={shaping} onShaping={onShaping} tree={tree} node={tree.nodeOf(of)} />
+          <OpenCode tree={tree} node={tree.nodeOf(of)} onCode={onCode} />
         </Sandwich>
       )}
       {of < 0 && state.of && (
@@ -129,6 +133,16 @@ export function FlameGraph({ doc, state, onState, shaping, onShaping }: FlameGra
         </p>
       )}
     </section>
+  );
+}
+
+function OpenCode({ tree, node, onCode }: { tree: FlameTree; node: number } & Pick<FlameGraphProps, "onCode">) {
+  const object = tree.objectOf(node);
+  if (!onCode || !object || tree.kinds[tree.kind[node]!] === "object") return null;
+  return (
+    <button type="button" onClick={() => onCode(tree.label(node), object)}>
+      Source and assembly
+    </button>
   );
 }
 
