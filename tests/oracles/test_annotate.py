@@ -62,7 +62,10 @@ def test_counts_are_those_of_perf_annotate(spin: Path) -> None:
     own = {int(row["address"]): int(row["sample_count"]) for row in rows}
     assert {at: n for at, n in own.items() if n} == {at: n for at, n in by_perf.items() if n}
     dump = subprocess.run(
-        ["objdump", "-d", "--no-show-raw-insn", "--disassemble=spin", program], capture_output=True, text=True, check=True
+        ["objdump", "-d", "--no-show-raw-insn", "--disassemble=spin", program],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     assert list(own) == [int(at, 16) for at in re.findall(r"^ +([0-9a-f]+):\t", dump, re.MULTILINE)]
     assert all(row["instruction"] and not row["missing_reason"] for row in rows)

@@ -93,7 +93,7 @@ function Listing({ rows }: { rows: CodeRow[] }) {
                 <th scope="col">Samples</th>
                 <th scope="col">Share</th>
                 <th scope="col">
-                  <span class="sr-only">Share as a bar</span>
+                  <span class="visually-hidden">Share as a bar</span>
                 </th>
                 <th scope="col">Instruction</th>
               </tr>
