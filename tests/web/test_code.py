@@ -63,7 +63,7 @@ def test_figures_are_those_of_the_command_line(
     middle = (
         "SELECT quantile_disc(ts_ns, 0.5)::BIGINT AS at FROM sample JOIN frame USING (frame_id) WHERE symbol = 'spin'"
     )
-    window = f"0s..{json.loads(succeed('sql', captures['full'], middle, '-f', 'json'))[0]['at']}ns"
+    window = f"0s..{json.loads(succeed('sql', captures['full'], middle, '-f', 'json'))[0]['at'] // 10**6}ms"
     page.open(site.at(f"c/{capture}/flame?code=spin&code_in=spin&window={quote(window)}"))
     page.until("document.querySelector('.flame-code tbody')")
     page.until(CALM)
