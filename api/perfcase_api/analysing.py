@@ -14,7 +14,7 @@ from perfcase.operations.request import decode
 from perfcase.text import safe
 
 OPERATIONS = (
-    "diff", "diff_flamegraph", "export", "findings", "flamegraph", "history", "info", "reading", "report", "sql", "summary", "view",
+    "annotate", "diff", "diff_flamegraph", "export", "findings", "flamegraph", "history", "info", "reading", "report", "sql", "summary", "view",
 )  # fmt: skip
 """The operations of routes. They are loaded before the first request."""
 COUNTED = ("sql", "view")

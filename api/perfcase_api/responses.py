@@ -15,6 +15,7 @@ from perfcase.diff.comparable import Condition, Setting
 from perfcase.diff.fired import Change
 from perfcase.diff.rank import NotCompared
 from perfcase.fleet import scan, timeline
+from perfcase.operations import annotate
 from perfcase_api.asking import MEDIA, READS
 
 Shape = dict[str, Any]
@@ -179,6 +180,12 @@ def diff() -> Shape:
     )
     callers = _columns(stack_page.CALLER_COLUMNS, "caller")
     return _one_of([whole, {"type": "array", "items": line}, {"type": "array", "items": callers}])
+
+
+def annotated() -> Shape:
+    """Return the schema of the rows of a function."""
+    properties = {name: {"description": text} for name, (_, text) in annotate.COLUMNS.items()}
+    return {"type": "array", "items": _record(properties, "annotated")}
 
 
 def history() -> Shape:

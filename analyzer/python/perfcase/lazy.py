@@ -23,5 +23,6 @@ class _Lazy:
             return import_module(f"{self._name}.{attribute}")
 
 
+capstone = _Lazy("capstone")
 duckdb = _Lazy("duckdb")
 rich = _Lazy("rich")

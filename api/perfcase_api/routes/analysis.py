@@ -16,6 +16,7 @@ from perfcase.catalogue.view import View
 from perfcase.catalogue.views import load_views, parameters
 from perfcase.export.formats import formats
 from perfcase.operations import (
+    annotate,
     diff,
     diff_flamegraph,
     export,
@@ -124,6 +125,21 @@ async def show_flame_graph(
     only: Only,
 ) -> Response:
     """Draw a flame graph as SVG, or return its tree as JSON, functions of it, or the callers and callees of one."""
+    here.ready(me, capture_id)
+    return await ask(here, me, http, Question(request, [capture_id], only=only.conditions()), MEDIA[request.fmt])
+
+
+@router.get("/annotate", response_class=Response, responses=responses.table(responses.annotated()))
+async def annotate_(
+    here: Here,
+    me: Me,
+    http: Request,
+    capture_id: CaptureId,
+    request: Annotated[annotate.Request, Depends(query_of(annotate.Request))],
+    only: Only,
+) -> Response:
+    """Count the samples of a function by instruction, with source lines. Rows stand in the order of addresses."""
+    rows_max(here, request.limit)
     here.ready(me, capture_id)
     return await ask(here, me, http, Question(request, [capture_id], only=only.conditions()), MEDIA[request.fmt])
 

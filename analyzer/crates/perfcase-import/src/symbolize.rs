@@ -6,10 +6,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use arrow_array::types::UInt32Type;
-use arrow_array::{Array, BooleanArray, ListArray, PrimitiveArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow_array::{
+    Array, BinaryArray, BooleanArray, ListArray, PrimitiveArray, RecordBatch, StringArray, UInt32Array, UInt64Array,
+};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use perfcase_symbols::code::{Code, Line};
 use perfcase_symbols::{At, INCOMPLETE, Missing, Name, Named, Objects, PerfMap, Placement, Unusable, Wanted, name_all};
 
+use crate::model::functions::Functions;
 use crate::model::load::placement;
 use crate::model::maps::SEVERAL_FILES;
 use crate::tables::{DsoRow, FrameRow, StackRow, Table, Tables, batch};
@@ -157,7 +161,9 @@ pub fn symbolize(tables: &Path, out: &Path, debug_dirs: &[PathBuf]) -> Result<Ve
             addresses: of_dso[dso].iter().map(|&frame| frames[frame].at()).collect(),
         })
         .collect();
-    for (&dso, named) in order.iter().zip(name_all(&objects, &wanted)) {
+    let mut functions = read_functions(tables)?;
+    for (&dso, mut named) in order.iter().zip(name_all(&objects, &wanted)) {
+        named.functions.drain(..).for_each(|code| functions.add(dso as u32, code));
         apply(&mut dsos[dso], &of_dso[dso], &mut frames, &mut inlined, named);
     }
     name_generated(&objects, &mut dsos, &mut frames);
@@ -175,6 +181,7 @@ pub fn symbolize(tables: &Path, out: &Path, debug_dirs: &[PathBuf]) -> Result<Ve
             summary.missing_reason = summary.missing_reason.take().or_else(|| frame.missing_reason.clone());
         }
     }
+    write_functions(&functions, out)?;
     write(tables, out, &dsos, &frames, &inlined, &is_inlined)?;
     summaries.retain(|summary| summary.frame_count > 0);
     Ok(summaries)
@@ -349,6 +356,15 @@ fn write(
     Ok(())
 }
 
+fn write_functions(functions: &Functions, out: &Path) -> Result<(), WriteError> {
+    let (mut rows, mut writer) = (Tables::default(), Writer::start(out, QUEUE_LENGTH));
+    functions.write(&mut rows);
+    flush(&mut rows.function_code, &mut writer)?;
+    flush(&mut rows.function_line, &mut writer)?;
+    writer.finish()?;
+    Ok(())
+}
+
 fn flush(table: &mut dyn Table, writer: &mut Writer) -> Result<(), WriteError> {
     let (name, columns) = (table.name().to_string(), table.take());
     let of = name.clone();
@@ -409,6 +425,41 @@ fn read_frames(tables: &Path) -> Result<Vec<Frame>, SymbolizeError> {
         Some(())
     })?;
     Ok(frames)
+}
+
+fn read_functions(tables: &Path) -> Result<Functions, SymbolizeError> {
+    let mut functions = Functions::default();
+    each(tables, "function_code", |batch| {
+        let (dso, address, size) = (numbers(batch, "dso_id")?, longs(batch, "address")?, longs(batch, "size_bytes")?);
+        let (symbol, machine) = (texts(batch, "symbol")?, texts(batch, "machine")?);
+        let code = batch.column_by_name("code")?.as_any().downcast_ref::<BinaryArray>()?;
+        let missing = texts(batch, "missing_reason")?;
+        for row in 0..batch.num_rows() {
+            let bytes = code.is_valid(row).then(|| code.value(row).to_vec());
+            let function = Code {
+                address: address.value(row),
+                symbol: symbol.value(row).to_string(),
+                size_bytes: size.value(row),
+                machine: machine.value(row).to_string(),
+                bytes: bytes.ok_or_else(|| text(missing, row).unwrap_or_default()),
+                lines: Vec::new(),
+            };
+            functions.add(dso.value(row), function);
+        }
+        Some(())
+    })?;
+    each(tables, "function_line", |batch| {
+        let (dso, function, address) =
+            (numbers(batch, "dso_id")?, longs(batch, "function_address")?, longs(batch, "address")?);
+        let (file, line) = (texts(batch, "source_file")?, numbers(batch, "source_line")?);
+        for row in 0..batch.num_rows() {
+            let Some(known) = functions.0.get_mut(&(dso.value(row), function.value(row))) else { continue };
+            let line = line.is_valid(row).then(|| line.value(row));
+            known.lines.push(Line { address: address.value(row), file: text(file, row), line });
+        }
+        Some(())
+    })?;
+    Ok(functions)
 }
 
 /// Reads a table; `take` says `None` when a column is missing or of another type.

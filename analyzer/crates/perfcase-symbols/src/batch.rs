@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::names::{At, Name, names};
+use crate::code::Code;
+use crate::names::{At, Name, names_and_code};
 use crate::objects::{Missing, Object, Objects};
 use crate::placement::Placement;
 
@@ -27,6 +28,8 @@ pub struct Named {
     pub object: Result<Arc<Object>, Missing>,
     /// For each address a name, or the reason why there is none.
     pub names: Vec<Result<Name, &'static str>>,
+    /// The functions that have these addresses, with their code.
+    pub functions: Vec<Code>,
 }
 
 /// Names the addresses of many objects. The results have the order of `wanted`.
@@ -53,18 +56,21 @@ pub fn name_all(objects: &Objects, wanted: &[Wanted]) -> Vec<Named> {
     }
     let took = results.into_iter().map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner));
     // A thread always fills the places that it took.
-    took.map(|named| named.unwrap_or(Named { object: Err(Missing::NotInCapture), names: Vec::new() })).collect()
+    took.map(|named| {
+        named.unwrap_or(Named { object: Err(Missing::NotInCapture), names: Vec::new(), functions: Vec::new() })
+    })
+    .collect()
 }
 
 fn name_one(objects: &Objects, one: &Wanted) -> Named {
-    let none = |reason: &'static str| one.addresses.iter().map(|_| Err(reason)).collect();
+    let none = |reason: &'static str| (one.addresses.iter().map(|_| Err(reason)).collect(), Vec::new());
     let object = objects.find(&one.path, one.build_id.as_deref());
-    let names = match &object {
+    let (names, functions) = match &object {
         Err(missing) => none(missing.reason()),
         // The libraries that read ELF and DWARF are tested against damage. If one of them panics nevertheless, the only
         // loss is an object without names.
-        Ok(object) => catch_unwind(AssertUnwindSafe(|| names(object, &one.placement, &one.addresses)))
+        Ok(object) => catch_unwind(AssertUnwindSafe(|| names_and_code(object, &one.placement, &one.addresses)))
             .unwrap_or_else(|_| none("no symbol table")),
     };
-    Named { object, names }
+    Named { object, names, functions }
 }

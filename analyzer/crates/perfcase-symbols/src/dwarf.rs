@@ -213,6 +213,18 @@ impl<'s> Lines<'s> {
         (places, is_all)
     }
 
+    /// Gives the ranges of addresses with their source lines, at most so many.
+    pub(crate) fn between(&self, start: u64, end: u64, most: usize) -> Vec<crate::code::Range> {
+        let Ok(found) = self.context.find_location_range(start, end) else { return Vec::new() };
+        let range = |(begin, length, location): (u64, u64, addr2line::Location<'_>)| {
+            (begin, length, location.file.map(str::to_string), location.line.filter(|&line| line > 0))
+        };
+        let mut ranges: Vec<_> = found.take(most).map(range).collect();
+        // Several units may have lines of one place.
+        ranges.sort_by_key(|range| range.0);
+        ranges
+    }
+
     /// Gives the unit that a program has in a .dwo or .dwp file: only the unit with the id that the program states.
     fn split_unit(&self, load: &addr2line::SplitDwarfLoad<Guarded<'s>>) -> Option<Arc<gimli::Dwarf<Guarded<'s>>>> {
         if let Some(package) = &self.package

@@ -4,6 +4,7 @@
 
 mod batch;
 pub mod build_id;
+pub mod code;
 mod compressed;
 mod debug_dir;
 mod demangle;

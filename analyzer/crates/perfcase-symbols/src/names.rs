@@ -3,6 +3,7 @@
 use object::{Object as _, ObjectSection as _};
 use perfcase_archive::Content;
 
+use crate::code::{self, Code};
 use crate::dwarf::{Dwarf, Lines, Place};
 use crate::kallsyms::Kallsyms;
 use crate::objects::Object;
@@ -66,9 +67,19 @@ pub fn names<A: Copy + Into<At>>(
     placement: &Placement,
     addresses: &[A],
 ) -> Vec<Result<Name, &'static str>> {
+    names_and_code(object, placement, addresses).0
+}
+
+/// Does the same, and also gives the functions that have these addresses, with their code.
+pub fn names_and_code<A: Copy + Into<At>>(
+    object: &Object,
+    placement: &Placement,
+    addresses: &[A],
+) -> (Vec<Result<Name, &'static str>>, Vec<Code>) {
     let Ok(main) = object::File::parse(&object.bytes[..]) else {
-        return listed(&object.bytes, placement, addresses);
+        return (listed(&object.bytes, placement, addresses), Vec::new());
     };
+    let whole = object.whole.as_ref().and_then(parse);
     let debug = object.debug.as_ref().and_then(parse);
     let shared = object.parts.shared.as_ref().and_then(parse);
     let package = object.parts.package.as_ref().and_then(parse);
@@ -113,14 +124,17 @@ pub fn names<A: Copy + Into<At>>(
                 layout.is_kernel() && symtab.find(place).is_none() && symtab.find(place.wrapping_sub(1)).is_some();
             one(&mut symtab, lines, place, is_return || is_behind)
         };
-        addresses.iter().map(&mut name).collect::<Vec<_>>()
+        let named = addresses.iter().map(&mut name).collect::<Vec<_>>();
+        let with_names = addresses.iter().zip(&named).filter_map(|(&at, name)| Some((at.into(), name.clone().ok()?)));
+        let functions = code::functions(whole.as_ref().unwrap_or(&main), &layout, &mut symtab, lines, with_names);
+        (named, functions)
     };
     match dwarf.as_ref().and_then(|dwarf| dwarf.with(|lines| name_all(Some(lines)))) {
         Some(named) => named,
         None => {
-            let mut named = name_all(None);
+            let (mut named, functions) = name_all(None);
             named.iter_mut().flatten().for_each(|name| name.is_incomplete = dwarf.is_some());
-            named
+            (named, functions)
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use perfcase_archive::{ArchiveError, Capture, CaptureKind, Content};
 
 use crate::build_id::{self, BuildId};
+use crate::code;
 use crate::debug_dir::{DebugDir, Unusable};
 use crate::generated::Generated;
 use crate::listing::{Kind, Listing};
@@ -20,6 +21,8 @@ pub struct Object {
     pub origin: String,
     /// A file of the same build with the parts that were stripped from this one.
     pub debug: Option<Content>,
+    /// The file of the same build with the code, where the capture's own has only the tables.
+    pub whole: Option<Content>,
     /// The places where the rest of its debug information may be.
     pub parts: Parts,
 }
@@ -156,7 +159,7 @@ impl Objects {
             match kernel.map_or_else(|| dir.object(path, build_id), Ok) {
                 Ok((bytes, origin)) => {
                     let origin = if build_id.is_none() { origin + BY_PATH } else { origin };
-                    object = Some(Object { bytes, origin, debug: None, parts: Parts::default() });
+                    object = Some(Object { bytes, origin, debug: None, whole: None, parts: Parts::default() });
                 }
                 Err(Missing::BuildIdMismatch) => missing = Missing::BuildIdMismatch,
                 Err(Missing::NotInCapture) => {}
@@ -170,13 +173,18 @@ impl Objects {
         let object = match (object, debug) {
             // A list of the kernel's symbols says less than a kernel file without its code.
             (Some(object), Some((bytes, origin))) if !object.bytes.starts_with(b"\x7fELF") => {
-                Object { bytes, origin, debug: None, parts: Parts::default() }
+                Object { bytes, origin, debug: None, whole: None, parts: Parts::default() }
             }
             (Some(object), debug) => Object { debug: debug.map(|(bytes, _)| bytes), ..object },
-            (None, Some((bytes, origin))) => Object { bytes, origin, debug: None, parts: Parts::default() },
+            (None, Some((bytes, origin))) => {
+                Object { bytes, origin, debug: None, whole: None, parts: Parts::default() }
+            }
             (None, None) => return Err(missing),
         };
-        Ok(Object { parts: self.parts(&object, path, build_id), ..object })
+        let whole = build_id.filter(|_| path != KERNEL && !self.dirs.is_empty() && code::is_missing(&object.bytes));
+        let whole = whole.and_then(|id| self.dirs.iter().find_map(|dir| dir.object(path, Some(id)).ok()));
+        let whole = whole.map(|(bytes, _)| bytes);
+        Ok(Object { parts: self.parts(&object, path, build_id), whole, ..object })
     }
 
     /// Finds the parts of an object's debug information. Only the user's directories have them.
@@ -220,7 +228,13 @@ impl Objects {
             (Some(wanted), Some(own)) if own != *wanted => Err(Missing::BuildIdMismatch),
             // An object with a build ID and a file without one are not the same build.
             (Some(_), None) => Err(Missing::BuildIdMismatch),
-            _ => Ok(Object { bytes, origin: format!("symbols/{member}"), debug: None, parts: Parts::default() }),
+            _ => Ok(Object {
+                bytes,
+                origin: format!("symbols/{member}"),
+                debug: None,
+                whole: None,
+                parts: Parts::default(),
+            }),
         }
     }
 

@@ -54,6 +54,11 @@ impl Layout {
         matches!(self, Layout::Shift(_))
     }
 
+    /// Tells whether the file is mapped as it is: that of a program or a library.
+    pub(crate) fn is_of_program(&self) -> bool {
+        matches!(self, Layout::Segments(_))
+    }
+
     pub(crate) fn is_relocatable(&self) -> bool {
         matches!(self, Layout::Section(_))
     }

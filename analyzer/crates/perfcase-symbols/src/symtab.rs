@@ -137,6 +137,11 @@ impl<'a> Symtab<'a> {
         self.is_sorted = true;
     }
 
+    /// Gives the end of the function that was found to begin at an address.
+    pub(crate) fn end(&self, start: u64) -> Option<u64> {
+        self.names.get(&start).filter(|(_, named)| named.is_some()).map(|(end, _)| *end)
+    }
+
     /// Finds the function that covers an address of the file's own address space.
     pub(crate) fn find(&mut self, address: u64) -> Option<Function> {
         if !self.is_sorted {

@@ -116,7 +116,8 @@ def symbolize(case: Case, debug_dirs: Sequence[Path]) -> tuple[Case, list[dict[s
                 table.replace(working / "tables" / table.name)
             made.rmdir()
             info = read_info(folder)
-            info["tables"]["frame"] = _row_count(working, "frame")
+            for table in ("frame", "function_code", "function_line"):
+                info["tables"][table] = _row_count(working, table)
             places = [str(place.absolute()) for place in debug_dirs]
             info["debug_dirs"] = list(dict.fromkeys([*info.get("debug_dirs", []), *places]))
             info["files"] = wholeness.sizes(working)

@@ -20,7 +20,7 @@ from perfcase.errors import EXIT_CODES, FOUND, KIND_MEANINGS, PerfcaseError
 from perfcase.text import safe
 
 COMMANDS = (
-    "record", "import", "symbolize", "report", "findings", "diff", "summary", "sql", "view", "views", "flamegraph", "export",
+    "record", "import", "symbolize", "report", "findings", "diff", "summary", "sql", "view", "views", "flamegraph", "annotate", "export",
     "tables", "events", "info", "history", "attach", "open", "serve",
 )  # fmt: skip
 """Every command is perfcase/cli/<name>_command.py with a function ``command``."""

@@ -61,7 +61,9 @@ export interface Columns {
   frame: { frame_id: number; dso_id: number; address: Whole; is_kernel: boolean; symbol: string; symbol_offset_bytes: Whole; missing_reason: string; source_file: string; source_line: number; is_inlined: boolean; is_return_address: boolean; symbol_source: string };
   frame_label: { frame_id: number; label: string; dso: string; is_kernel: boolean; address: Whole; unnamed_address: Whole };
   function: { ts_ns: Whole; cpu: number; utid: number; source_id: number; stack_id: number; ip: Whole; parent_ip: Whole };
+  function_code: { dso_id: number; address: Whole; symbol: string; size_bytes: Whole; machine: string; code: string; missing_reason: string };
   function_hit: { ts_ns: Whole; snapshot: number; source_id: number; cpu: number; function: string; hit_count: Whole; total_ns: Whole };
+  function_line: { dso_id: number; function_address: Whole; address: Whole; source_file: string; source_line: number };
   function_profile: { event: string; symbol: string; dso: string; is_kernel: boolean; is_idle: boolean; address: Whole; self_count: Whole; total_count: Whole; self_period: Whole; total_period: Whole; self_ratio: number; total_ratio: number };
   guest_sample: { ts_ns: Whole; cpu: number; utid: number; event_id: number; period: Whole; cpu_mode: number; address: Whole };
   host_file: { path: string; size_bytes: Whole; content: string };

@@ -38,9 +38,11 @@ export interface FlameGraphProps {
   onState: (change: Partial<FlameState>) => void;
   shaping: Shaping;
   onShaping: (change: Partial<Shaping>) => void;
+  /** Opens the source and assembly of a function of an object, where samples are counted. */
+  onCode?: ((name: string, object: string) => void) | undefined;
 }
 
-export function FlameGraph({ doc, source, state, onState, shaping, onShaping }: FlameGraphProps) {
+export function FlameGraph({ doc, source, state, onState, shaping, onShaping, onCode }: FlameGraphProps) {
   const tree = useMemo(() => FlameTree.of(doc), [doc]);
   const zoom = useMemo(() => tree.find(state.at), [tree, state.at]);
   const [chosen, setChosen] = useState({ tree, node: zoom });
@@ -114,6 +116,7 @@ export function FlameGraph({ doc, source, state, onState, shaping, onShaping }: 
               Callers and callees of <span class="mono flame-name">{tree.label(node)}</span>
             </button>
             <Actions shaping={shaping} onShaping={onShaping} name={tree.label(node)} tree={tree} node={node} />
+            <OpenCode tree={tree} node={node} onCode={onCode} />
           </>
         )}
         <span class="spring" />
@@ -141,6 +144,7 @@ export function FlameGraph({ doc, source, state, onState, shaping, onShaping }: 
                 tree={tree}
                 node={tree.nodeOf(doc.names.indexOf(state.of))}
               />
+              <OpenCode tree={tree} node={tree.nodeOf(doc.names.indexOf(state.of))} onCode={onCode} />
             </Sandwich>
           )}
         </Answered>
@@ -166,6 +170,16 @@ function Answered<T>({ answer, children }: { answer: Answer<T>; children: (data:
 
 function weighs(tree: FlameTree | undefined): boolean {
   return tree !== undefined && (tree.weight[0]! > 0 || (tree.base?.[0] ?? 0) > 0);
+}
+
+function OpenCode({ tree, node, onCode }: { tree: FlameTree; node: number } & Pick<FlameGraphProps, "onCode">) {
+  const object = tree.objectOf(node);
+  if (!onCode || !object || tree.kinds[tree.kind[node]!] === "object") return null;
+  return (
+    <button type="button" onClick={() => onCode(tree.label(node), object)}>
+      Source and assembly
+    </button>
+  );
 }
 
 /** Who calls a function, above; what it calls, below. */

@@ -9,6 +9,7 @@ import { Fresh } from "../parts/fresh";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { count, ratio } from "../parts/units";
+import { Code } from "./code";
 import { amount } from "./draw";
 import type { Source } from "./beside";
 import { FlameGraph, type FlameState } from "./graph";
@@ -113,7 +114,30 @@ export function OnCpu(props: CaptureProps) {
     <>
       {head}
       <Aside doc={loading ? undefined : doc} />
-      <Shown data={doc} source={source} error={error} loading={loading} again={again} state={state} change={change} />
+      <Shown
+        data={doc}
+        source={source}
+        error={error}
+        loading={loading}
+        again={again}
+        state={state}
+        change={change}
+        onCode={params.has("base") ? undefined : (code, object) => set({ code, code_in: object })}
+      />
+      {params.get("code") && !params.has("base") && (
+        <Code
+          captureId={props.captureId}
+          name={params.get("code")!}
+          object={params.get("code_in")}
+          what={{
+            event: params.get("event"),
+            ...(params.has("all") ? { where: "true" } : { workload: true }),
+            ...filterParams(props.filters),
+          }}
+          isShaped={isShaped(shapingOf(params))}
+          onClose={() => set({ code: null, code_in: null })}
+        />
+      )}
     </>
   );
 }
@@ -298,6 +322,7 @@ function Shown({
   again,
   state,
   change,
+  onCode,
 }: {
   data: FlameDoc | undefined;
   source: Source;
@@ -306,6 +331,7 @@ function Shown({
   again: () => void;
   state: FlameState;
   change: (to: Partial<FlameState>) => void;
+  onCode?: ((name: string, object: string) => void) | undefined;
 }) {
   const { params, set } = useRoute();
   if (error) return <Problem error={error} again={again} />;
@@ -319,6 +345,7 @@ function Shown({
         onState={change}
         shaping={shapingOf(params)}
         onShaping={(to) => set(addressed(to))}
+        onCode={onCode}
       />
     </Fresh>
   );

@@ -4,6 +4,7 @@
 
 pub(crate) mod code;
 pub(crate) mod events;
+pub(crate) mod functions;
 pub(crate) mod host;
 pub(crate) mod issues;
 pub(crate) mod load;

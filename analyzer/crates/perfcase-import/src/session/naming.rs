@@ -6,6 +6,7 @@ use perfcase_symbols::{At, INCOMPLETE, Kallsyms, Missing, Name, PerfMap, Wanted,
 
 use super::Session;
 use crate::model::code::NO_CODE;
+use crate::model::functions::Functions;
 use crate::model::maps::{DsoId, Origin, SEVERAL_FILES};
 use crate::model::stacks::{EndReason, Frame, FrameId};
 use crate::tables::{FrameRow, StackRow};
@@ -53,7 +54,8 @@ impl Session {
             }
         }
         self.name_generated(&generated, &mut names, &mut origins);
-        for (dso, count) in self.name_files(files, &mut names, &mut origins) {
+        let mut functions = Functions::default();
+        for (dso, count) in self.name_files(files, &mut names, &mut origins, &mut functions) {
             let path = String::from_utf8_lossy(&self.model.maps.dsos[dso as usize].path).into_owned();
             let issue = Issue::warning("debug_info_incomplete", format!("{count} addresses: {INCOMPLETE}"));
             let hint = "perfcase symbolize --debug-dir DIR with the debug file as it was built";
@@ -66,6 +68,7 @@ impl Session {
             origin.missing_reason = left_out.map(str::to_string).or(origin.missing_reason.take());
         }
         self.model.maps.write(&mut self.sink.tables, &origins);
+        functions.write(&mut self.sink.tables);
         self.write_frames(&names);
     }
 
@@ -133,6 +136,7 @@ impl Session {
         files: HashMap<DsoId, Vec<FrameId>>,
         names: &mut [Option<Naming>],
         origins: &mut [Origin],
+        functions: &mut Functions,
     ) -> Vec<(DsoId, u64)> {
         let mut incomplete = Vec::new();
         let mut files: Vec<(DsoId, Vec<FrameId>)> = files.into_iter().collect();
@@ -150,6 +154,7 @@ impl Session {
         };
         let wanted: Vec<Wanted> = files.iter().map(wanted).collect();
         for ((dso, frames), named) in files.iter().zip(name_all(&self.objects, &wanted)) {
+            named.functions.into_iter().for_each(|code| functions.add(*dso, code));
             let origin = &mut origins[*dso as usize];
             let have_reasons = frames.iter().all(|&id| names[id as usize].is_some());
             if have_reasons && matches!(named.object, Err(Missing::NotInCapture)) {

@@ -23,7 +23,7 @@ int main(int argc, char **) { app::Box box(argc); return app::work(box.value) + 
 "#;
 
 fn object(path: &Path) -> Object {
-    Object { bytes: Content::map_file(path).unwrap(), origin: String::new(), debug: None, parts: Parts::default() }
+    Object { bytes: Content::map_file(path).unwrap(), origin: String::new(), debug: None, whole: None, parts: Parts::default() }
 }
 
 fn name(object: &Object, offset: u64) -> Result<Name, &'static str> {
@@ -206,6 +206,7 @@ fn any_bytes_are_survived() {
                 bytes: Content::from_bytes(bytes),
                 origin: String::new(),
                 debug: None,
+                whole: None,
                 parts: Parts::default(),
             };
             assert_eq!(names(&object, &Placement::File, &addresses).len(), addresses.len());

@@ -1,0 +1,144 @@
+/** The source lines and instructions of a function, with the samples at each. */
+
+import { useMemo } from "preact/hooks";
+import { useRows } from "../api/hooks";
+import type { Params } from "../app/route";
+import { Fresh } from "../parts/fresh";
+import { Problem, Waiting } from "../parts/problem";
+import { safe } from "../parts/safe";
+import { count, ratio } from "../parts/units";
+import "./code.css";
+
+interface CodeRow {
+  dso: string;
+  address: number | bigint;
+  source_file: string | null;
+  source_line: number | null;
+  inlined: string | null;
+  sample_count: number;
+  symbol_ratio: number | null;
+  instruction: string | null;
+  missing_reason: string | null;
+}
+
+/** A share from which a row is marked. */
+const HOT = 0.1;
+/** More rows are slow in a browser: then only those near samples are shown. */
+const MOST = 2000;
+const NEAR = 8;
+
+interface CodeProps {
+  captureId: string;
+  name: string;
+  object: string | null;
+  /** Which samples count: what the picture above counts. */
+  what: Params;
+  /** Whether the picture also leaves stacks out, which nothing here can follow. */
+  isShaped: boolean;
+  onClose: () => void;
+}
+
+export function Code({ captureId, name, object, what, isShaped, onClose }: CodeProps) {
+  const query = { function: name, dso: object, format: "json", ...what };
+  const { data, error, loading, again } = useRows<CodeRow>(`captures/${captureId}/annotate`, query);
+  return (
+    <section class="flame-code" aria-label={`Source and assembly of ${safe(name)}`}>
+      <div class="row">
+        <h2 class="mono flame-name">{safe(name)}</h2>
+        <span class="quiet">{object && safe(object)}</span>
+        <span class="spring" />
+        <button type="button" onClick={onClose}>
+          Close
+        </button>
+      </div>
+      {isShaped && (
+        <p class="quiet">Stacks that the picture leaves out by their frames count here: an instruction has no stack.</p>
+      )}
+      {error ? (
+        <Problem error={error} again={again} />
+      ) : data ? (
+        <Fresh isOld={loading}>
+          <Listing rows={data} />
+        </Fresh>
+      ) : (
+        <Waiting />
+      )}
+    </section>
+  );
+}
+
+function Listing({ rows }: { rows: CodeRow[] }) {
+  const shown = useMemo(() => near(rows), [rows]);
+  const samples = rows.reduce((sum, row) => sum + Number(row.sample_count), 0);
+  const reasons = [...new Set(rows.map((row) => row.missing_reason).filter((why) => why !== null))];
+  const isBare = rows.every((row) => row.instruction === null);
+  let line = "";
+  return (
+    <>
+      <p class="quiet">
+        {samples ? `${count(samples)} samples of its own. ` : "No samples of its own: it only calls others here. "}
+        {shown.length < rows.length &&
+          `${count(shown.length)} of ${count(rows.length)} instructions: those near samples. `}
+        {reasons.map((why) => `${isBare ? "No assembly" : "Some rows have no instruction"}: ${safe(why)}. `)}
+        {isBare &&
+          rows.length > 0 &&
+          "Record with --symbols full, or import with --debug-dir, to see the instructions."}
+      </p>
+      {shown.length > 0 && (
+        <div class="flame-code-rows" tabIndex={0} role="region" aria-label="Instructions">
+          <table class="mono">
+            <thead>
+              <tr>
+                <th scope="col">Address</th>
+                <th scope="col">Samples</th>
+                <th scope="col">Share</th>
+                <th scope="col">
+                  <span class="visually-hidden">Share as a bar</span>
+                </th>
+                <th scope="col">Instruction</th>
+              </tr>
+            </thead>
+            <tbody>
+              {shown.flatMap((row) => {
+                const place = row.source_file ? `${row.source_file}:${row.source_line ?? "?"}` : "";
+                const isNew = place !== line && place !== "";
+                line = place;
+                const share = row.symbol_ratio ?? 0;
+                const address = `0x${BigInt(row.address).toString(16)}`;
+                return [
+                  isNew && (
+                    <tr key={`${address} line`}>
+                      <th scope="rowgroup" colSpan={5}>
+                        {safe(place)}
+                        {row.inlined && ` (inlined: ${safe(row.inlined)})`}
+                      </th>
+                    </tr>
+                  ),
+                  <tr key={address} class={share >= HOT ? "is-hot" : undefined}>
+                    <td>{address}</td>
+                    <td class="number">{row.sample_count ? count(Number(row.sample_count)) : ""}</td>
+                    <td class="number">{row.sample_count ? ratio(share) : ""}</td>
+                    <td class="flame-code-bars">
+                      <span class="flame-code-bar" style={{ width: `${100 * share}%` }} />
+                    </td>
+                    <td>{row.instruction === null ? "" : safe(row.instruction)}</td>
+                  </tr>,
+                ];
+              })}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </>
+  );
+}
+
+/** All rows, or, of many, those near samples. */
+function near(rows: CodeRow[]): CodeRow[] {
+  if (rows.length <= MOST) return rows;
+  const wanted = new Set<number>();
+  rows.forEach((row, at) => {
+    if (row.sample_count) for (let by = -NEAR; by <= NEAR; by++) wanted.add(at + by);
+  });
+  return rows.filter((_, at) => wanted.has(at)).slice(0, MOST);
+}

@@ -1,0 +1,80 @@
+"""The source and assembly of a function on the page: the figures of the command line, why there is none, keys and axe-core."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from tests.api.conftest import upload
+from tests.oracles.test_annotate import SOURCE
+from tests.support.cli import perfcase, process, succeed
+from tests.web.chromium import Page
+from tests.web.conftest import CALM, Site
+from tests.web.test_accessible import violations
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the recorder needs root")
+CELLS = "[...document.querySelectorAll('.flame-code tbody tr')].filter((row) => row.cells.length > 1).map((row) => [...row.cells].map((cell) => cell.innerText.trim()))"
+"""The rows of instructions, as text."""
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return recordings of a program: with whole objects, and with symbol tables."""
+    folder = tmp_path_factory.mktemp("code")
+    (folder / "spin.c").write_text(SOURCE)
+    subprocess.run(["gcc", "-g", "-O1", "-o", "spin", "spin.c"], cwd=folder, check=True)
+    for symbols in ("full", "table"):
+        done = process("record", "--symbols", symbols, "-o", folder / f"{symbols}.perfcase", "--", folder / "spin")
+        assert done.returncode == 0, done.stderr
+    return {symbols: folder / f"{symbols}.perfcase" for symbols in ("full", "table")}
+
+
+def shown(file: Path, *more: str) -> list[list[str]]:
+    """Return what the command line says, in the words of the page's first two columns and its last."""
+    rows = json.loads(perfcase("annotate", "spin", file, "--workload", "-f", "json", *more).stdout)
+    return [[hex(row["address"]), str(row["sample_count"] or ""), row["instruction"] or ""] for row in rows]
+
+
+def test_figures_are_those_of_the_command_line(
+    page: Page, site: Site, client: httpx.Client, captures: dict[str, Path], look
+) -> None:
+    capture = upload(client, captures["full"])
+    page.open(site.at(f"c/{capture}/flame?of=spin"))
+    page.until(
+        "[...document.querySelectorAll('.flame-sandwich button')].some((one) => one.innerText === 'Source and assembly')"
+    )
+    page.see(
+        "[...document.querySelectorAll('.flame-sandwich button')].find((one) => one.innerText === 'Source and assembly').click()"
+    )
+    page.until("document.querySelector('.flame-code tbody')")
+    page.until(CALM)
+    assert "code=spin" in page.see("location.hash")
+    assert [[row[0], row[1], row[4]] for row in page.see(CELLS)] == shown(captures["full"])
+    assert page.see("document.querySelectorAll('.flame-code .is-hot').length") > 0
+    assert "spin.c:3" in page.see("document.querySelector('.flame-code').innerText")
+    look("code")
+    assert violations(page) == []
+    middle = (
+        "SELECT quantile_disc(ts_ns, 0.5)::BIGINT AS at FROM sample JOIN frame USING (frame_id) WHERE symbol = 'spin'"
+    )
+    window = f"0s..{json.loads(succeed('sql', captures['full'], middle, '-f', 'json'))[0]['at'] // 10**6}ms"
+    page.open(site.at(f"c/{capture}/flame?code=spin&code_in=spin&window={quote(window)}"))
+    page.until("document.querySelector('.flame-code tbody')")
+    page.until(CALM)
+    assert [[row[0], row[1], row[4]] for row in page.see(CELLS)] == shown(
+        captures["full"], "--only", f"window={window}"
+    )
+
+
+def test_no_assembly_says_why(page: Page, site: Site, client: httpx.Client, captures: dict[str, Path]) -> None:
+    capture = upload(client, captures["table"])
+    page.open(site.at(f"c/{capture}/flame?code=spin&code_in=spin"))
+    page.has("No assembly: symbol tables only. Record with --symbols full", ".flame-code")
+    page.until(CALM)
+    assert [[row[0], row[1], row[4]] for row in page.see(CELLS)] == shown(captures["table"])
