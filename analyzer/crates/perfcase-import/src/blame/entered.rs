@@ -111,6 +111,7 @@ impl Did {
 /// `asks_nothing`: it waits for no descriptor; `is_end`: it ends a connection.
 fn call_of(thread: &mut Thread, things: &Descriptors, did: &Did, asks_nothing: bool, is_end: bool) -> Call {
     let descriptor = did.descriptor;
+    let is_reply = tells(thread, things, did, is_end);
     if did.kind == CallKind::Poll {
         thread.polled = None;
     } else if descriptor != NONE
@@ -118,8 +119,9 @@ fn call_of(thread: &mut Thread, things: &Descriptors, did: &Did, asks_nothing: b
     {
         polled.descriptor = descriptor;
         polled.is_asked = did.kind == CallKind::Accept || did.kind == CallKind::Read && things.is_served(descriptor);
+        polled.is_reply = is_reply;
     }
-    let mut call = did.call();
+    let mut call = Call { is_reply, ..did.call() };
     match did.kind {
         CallKind::Poll if asks_nothing => call.kind = CallKind::Sleep,
         CallKind::Poll if !did.is_ready() && thread.asked != NONE => call.descriptor = thread.asked,
@@ -132,6 +134,20 @@ fn call_of(thread: &mut Thread, things: &Descriptors, did: &Did, asks_nothing: b
         _ => {}
     }
     call
+}
+
+/// Notes what a thread says and reads on a connection that it took. Gives whether it read a reply there.
+fn tells(thread: &mut Thread, things: &Descriptors, did: &Did, is_end: bool) -> bool {
+    let descriptor = did.descriptor;
+    let is_taken = things.thing(descriptor) == Thing::Socket && things.is_served(descriptor);
+    match did.kind {
+        CallKind::Poll => thread.told.waited(),
+        CallKind::Send if is_end => thread.told.closed(descriptor),
+        CallKind::Send if is_taken && did.is_ready() => thread.told.wrote(descriptor),
+        CallKind::Read if is_taken && did.is_ready() => return thread.told.read(descriptor),
+        _ => {}
+    }
+    false
 }
 
 fn add_futex(history: &mut History, utid: u32, did: &Did, futex: Option<Futex>) {
@@ -258,6 +274,30 @@ mod tests {
         assert_eq!(of(&[("sendto", 1, 5, 0), ("sendto", 2, 5, 0)]), NONE);
         // One that found something is about what the next call uses.
         assert_eq!(asked(&[("sendto", 1, 5, 0)], (1, false)).0, NONE);
+    }
+
+    #[test]
+    fn who_speaks_unasked_on_a_connection_that_it_took_waits_for_replies() {
+        let things = Descriptors::of(vec![Thing::Unknown, Thing::Socket, Thing::Socket, Thing::Input], &[1, 2]);
+        let replies = |calls: &[(&str, u32, i64)]| {
+            let (mut names, mut thread) = (CallNames::default(), Thread { asked: NONE, ..Thread::default() });
+            let mut add = |name: &str, descriptor: u32, ret: i64| {
+                let (number, error) = (names.number(name), (ret < 0).then_some(11));
+                let kind = names.kind(number);
+                let did = Did { start: 0, end: 9, name: number, kind, descriptor, ret: Some(ret), error };
+                call_of(&mut thread, &things, &did, false, name == "close").is_reply
+            };
+            calls.iter().map(|&(name, descriptor, ret)| add(name, descriptor, ret)).collect::<Vec<_>>().pop().unwrap()
+        };
+        let (poll, ring, look) = (("epoll_wait", NONE, 1), ("read", 3, 128), ("recvfrom", 1, -11));
+        let (say, hear) = (("sendto", 1, 99), ("recvfrom", 1, 39));
+        assert!(replies(&[say, poll, ring, look, say, poll, hear]));
+        assert!(replies(&[say, poll, ring, look, say, poll, hear, say, poll, hear]), "it goes on");
+        // Questions with answers, an answer in two parts, a connection of another, one that was closed.
+        assert!(!replies(&[hear, say, poll, hear, say, poll, hear]));
+        assert!(!replies(&[hear, say, say, poll, hear]));
+        assert!(!replies(&[say, poll, ring, look, say, poll, ("recvfrom", 2, 39)]));
+        assert!(!replies(&[say, poll, ring, say, ("close", 1, 0), poll, hear]));
     }
 
     #[test]

@@ -334,7 +334,8 @@ impl Known<'_> {
         if piece.is_open {
             return End::For(Cause::Open, call.descriptor);
         }
-        if depth > 0 && self.has_no_work(utid, piece, kind, thing) {
+        // Who waits for a reply has asked for it, for the sake of the one that waits for this thread.
+        if depth > 0 && !call.is_reply && self.has_no_work(utid, piece, kind, thing) {
             return End::For(Cause::NoWork, call.descriptor);
         }
         let is_in_time = |end: i64| depth == 0 || end <= limit;

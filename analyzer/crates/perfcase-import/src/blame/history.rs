@@ -64,6 +64,8 @@ pub(super) struct Call {
     pub(super) is_cut_short: bool,
     /// What was ready may be a new request: a connection to take, or bytes of a client.
     pub(super) is_asked: bool,
+    /// It waited for the reply to what the thread had said, unasked, on a connection that it took.
+    pub(super) is_reply: bool,
 }
 
 impl Call {
@@ -77,6 +79,7 @@ impl Call {
         has_timed_out: false,
         is_cut_short: false,
         is_asked: false,
+        is_reply: false,
     };
 }
 
@@ -92,6 +95,51 @@ pub(super) struct Wake {
 /// eight bytes. Two of a process have the same number if they are a multiple of 32 GiB apart.
 pub(super) fn word_of(address: u64) -> u32 {
     ((address >> 3) as u32).min(NONE - 1)
+}
+
+/// What a thread says on connections that it took. A thread that writes twice, waits in between and reads no question meanwhile sends a
+/// stream, as PostgreSQL does to a standby. What it reads there later is a reply to that.
+#[derive(Clone, Copy)]
+pub(super) struct Told {
+    /// The connection that it wrote to last; none if it has read a question from it since.
+    last: u32,
+    has_waited: bool,
+    /// The one on which it speaks.
+    stream: u32,
+}
+
+impl Default for Told {
+    fn default() -> Told {
+        Told { last: NONE, has_waited: false, stream: NONE }
+    }
+}
+
+impl Told {
+    pub(super) fn waited(&mut self) {
+        self.has_waited = true;
+    }
+
+    pub(super) fn wrote(&mut self, descriptor: u32) {
+        if descriptor == self.last && self.has_waited {
+            self.stream = descriptor;
+        }
+        (self.last, self.has_waited) = (descriptor, false);
+    }
+
+    /// Gives whether what was read is a reply.
+    pub(super) fn read(&mut self, descriptor: u32) -> bool {
+        let is_reply = descriptor != NONE && descriptor == self.stream;
+        if descriptor == self.last && !is_reply {
+            self.last = NONE;
+        }
+        is_reply
+    }
+
+    pub(super) fn closed(&mut self, descriptor: u32) {
+        if descriptor == self.stream || descriptor == self.last {
+            *self = Told::default();
+        }
+    }
 }
 
 /// A thread's pieces and calls, in the order of time.
@@ -113,6 +161,8 @@ pub(super) struct Thread {
     pub(super) polled: Option<usize>,
     /// The connection that it asked something on, and from which no answer was read yet.
     pub(super) asked: u32,
+    /// The connections that it took.
+    pub(super) told: Told,
     /// Its tries for the locks of files.
     pub(super) tries: Tries,
 }

@@ -191,6 +191,27 @@ fn a_transaction_that_its_client_leaves_idle_is_named() {
 }
 
 #[test]
+fn a_stream_whose_reply_is_late_is_followed_to_the_other_end() {
+    // 1 answers a request when 2 has the reply of 9 to what it told it; 9 waits for its disk. Without a reply, 2 has nothing to do.
+    let found = |is_reply: bool| {
+        let mut story = story()
+            .work(1, 0, 500, Work::Request)
+            .slept(1, 0, 500, 2)
+            .call(1, 0, 501, "epoll_wait", Thing::Event)
+            .slept(2, -100, 480, 9)
+            .call(2, -100, 481, "epoll_wait", Thing::Socket)
+            .ran(2, 480, 510, 0)
+            .woken(9, -90, 470, 0, Doing::DiskSleep, Context::Hardirq)
+            .ran(9, 470, 490, 1);
+        story.history.thread_mut(2).unwrap().calls.last_mut().unwrap().is_reply = is_reply;
+        story.blame(1)
+    };
+    let late = [(0, 470, Cause::Disk, 9, 2), (470, 480, Cause::Running, 9, 2), (480, 500, Cause::Running, 2, 1)];
+    assert_eq!(found(true), late);
+    assert_eq!(found(false), [(0, 480, Cause::NoWork, 2, 1), (480, 500, Cause::Running, 2, 1)]);
+}
+
+#[test]
 fn who_has_nothing_to_do_waits_for_nothing() {
     let idle = |name: &str, thing: Thing| {
         story().slept(1, 0, 100, 2).call(1, 0, 101, name, thing).ran(2, 0, 200, 0).of_process(4, &[1]).blame(1)
