@@ -88,6 +88,7 @@ def asked(client: httpx.Client) -> dict[str, dict[str, Any]]:
     ):  # fmt: skip
         ask(f"GET {at}{route}", capture + (more if more.startswith("/") else route + more))
     ask(f"GET {at}/flamegraph", f"{capture}/flamegraph?off_cpu=true", shown="<svg xmlns=…")
+    ask(f"GET {at}/annotate", f"/v1/captures/{sampled}/annotate?function=handle_softirqs&limit=1")
     ask(f"GET {at}/original", f"{capture}/original", shown="the bytes of incident.perfcase")
     number = capture.rpartition("/")[2]
     ask("GET /v1/diff", f"/v1/diff?a={number}&a_window=0s..1s&b_window=1s..2s&view=thread_time&limit=1")

@@ -15,16 +15,24 @@ export interface Answers {
   "POST /v1/uploads": Upload;
   "GET /v1/uploads/{upload_id}": Upload;
   "PATCH /v1/uploads/{upload_id}": Upload;
-  "POST /v1/sql": Row[];
-  "GET /v1/captures/{capture_id}/views/{name}": Row[];
+  "POST /v1/sql":
+    | Row[]
+    | {
+        [k: string]: unknown[];
+      };
+  "GET /v1/captures/{capture_id}/views/{name}":
+    | Row[]
+    | {
+        [k: string]: unknown[];
+      };
   "GET /v1/captures/{capture_id}/findings": (RowOf<"finding"> | RowOf<"finding_coverage">)[];
   "GET /v1/captures/{capture_id}/info": Info;
   "GET /v1/captures/{capture_id}/report": Report;
-  "GET /v1/captures/{capture_id}/flamegraph": Tree;
+  "GET /v1/captures/{capture_id}/flamegraph": Tree | Functions | Neighbours;
   "GET /v1/captures/{capture_id}/annotate": Annotated[];
   "GET /v1/captures/{capture_id}/export": {};
   "GET /v1/diff": Comparison | Difference[] | Caller[];
-  "GET /v1/diff/flamegraph": TreeOfBoth;
+  "GET /v1/diff/flamegraph": TreeOfBoth | Functions | Neighbours;
   "GET /v1/history": (History | Banded)[];
   "GET /v1/schema": Schema;
   "GET /v1/schema/{name}": ViewInFull | TableEntry;
@@ -211,6 +219,45 @@ export interface StacksLeftOut {
 export interface Pruned {
   nodes: number;
   ratio_below: number;
+}
+export interface Functions {
+  weight: number;
+  found: number;
+  has_self: boolean;
+  counts: Counts;
+  names: string[];
+  kinds: string[];
+  self: number[];
+  total: number[];
+  base: number[];
+}
+export interface Counts {
+  self: number;
+  total: number;
+  change: number;
+}
+export interface Neighbours {
+  name: string;
+  self: number;
+  callers: Paths;
+  callees: Paths;
+}
+export interface Paths {
+  names: string[];
+  kinds: string[];
+  objects: string[];
+  sources: string[];
+  parent: number[];
+  name: number[];
+  kind: number[];
+  object: number[];
+  source: number[];
+  places: number[];
+  weight: number[];
+  self: number[];
+  base?: number[];
+  base_self?: number[];
+  pruned: Pruned;
 }
 export interface Annotated {
   symbol: unknown;
