@@ -141,10 +141,10 @@ fn tells(thread: &mut Thread, things: &Descriptors, did: &Did, is_end: bool) -> 
     let descriptor = did.descriptor;
     let is_taken = things.thing(descriptor) == Thing::Socket && things.is_served(descriptor);
     match did.kind {
-        CallKind::Poll => thread.told.waited(),
-        CallKind::Send if is_end => thread.told.closed(descriptor),
-        CallKind::Send if is_taken && did.is_ready() => thread.told.wrote(descriptor),
-        CallKind::Read if is_taken && did.is_ready() => return thread.told.read(descriptor),
+        CallKind::Poll => thread.stream.waited(),
+        CallKind::Send if is_end => thread.stream.closed(descriptor),
+        CallKind::Send if is_taken && did.is_ready() => thread.stream.wrote(descriptor),
+        CallKind::Read if is_taken && did.is_ready() => return thread.stream.read(descriptor),
         _ => {}
     }
     false

@@ -100,35 +100,35 @@ pub(super) fn word_of(address: u64) -> u32 {
 /// What a thread says on connections that it took. A thread that writes twice, waits in between and reads no question meanwhile sends a
 /// stream, as PostgreSQL does to a standby. What it reads there later is a reply to that.
 #[derive(Clone, Copy)]
-pub(super) struct Told {
+pub(super) struct Stream {
     /// The connection that it wrote to last; none if it has read a question from it since.
     last: u32,
     has_waited: bool,
     /// The one on which it speaks.
-    stream: u32,
+    spoken: u32,
 }
 
-impl Default for Told {
-    fn default() -> Told {
-        Told { last: NONE, has_waited: false, stream: NONE }
+impl Default for Stream {
+    fn default() -> Stream {
+        Stream { last: NONE, has_waited: false, spoken: NONE }
     }
 }
 
-impl Told {
+impl Stream {
     pub(super) fn waited(&mut self) {
         self.has_waited = true;
     }
 
     pub(super) fn wrote(&mut self, descriptor: u32) {
         if descriptor == self.last && self.has_waited {
-            self.stream = descriptor;
+            self.spoken = descriptor;
         }
         (self.last, self.has_waited) = (descriptor, false);
     }
 
     /// Gives whether what was read is a reply.
     pub(super) fn read(&mut self, descriptor: u32) -> bool {
-        let is_reply = descriptor != NONE && descriptor == self.stream;
+        let is_reply = descriptor != NONE && descriptor == self.spoken;
         if descriptor == self.last && !is_reply {
             self.last = NONE;
         }
@@ -136,8 +136,8 @@ impl Told {
     }
 
     pub(super) fn closed(&mut self, descriptor: u32) {
-        if descriptor == self.stream || descriptor == self.last {
-            *self = Told::default();
+        if descriptor == self.spoken || descriptor == self.last {
+            *self = Stream::default();
         }
     }
 }
@@ -162,7 +162,7 @@ pub(super) struct Thread {
     /// The connection that it asked something on, and from which no answer was read yet.
     pub(super) asked: u32,
     /// The connections that it took.
-    pub(super) told: Told,
+    pub(super) stream: Stream,
     /// Its tries for the locks of files.
     pub(super) tries: Tries,
 }
