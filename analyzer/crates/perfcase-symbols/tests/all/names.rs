@@ -23,7 +23,13 @@ int main(int argc, char **) { app::Box box(argc); return app::work(box.value) + 
 "#;
 
 fn object(path: &Path) -> Object {
-    Object { bytes: Content::map_file(path).unwrap(), origin: String::new(), debug: None, whole: None, parts: Parts::default() }
+    Object {
+        bytes: Content::map_file(path).unwrap(),
+        origin: String::new(),
+        debug: None,
+        whole: None,
+        parts: Parts::default(),
+    }
 }
 
 fn name(object: &Object, offset: u64) -> Result<Name, &'static str> {
