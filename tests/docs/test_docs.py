@@ -24,6 +24,7 @@ WRITTEN = [
     DOCS / "alarms.md",
     *sorted(DOCS.glob("manual/*.md")),
     *sorted(DOCS.glob("case-studies/*.md")),
+    DOCS / "walks" / "README.md",
 ]
 """Pages that nothing generates."""
 MEASURED = (DOCS / "benchmarks.md", DOCS / "diagnosis.md")

@@ -53,7 +53,7 @@ def test_a_column_that_is_lost_or_renamed_does_not_compile(sources: Path) -> Non
         "latency_heat_map": ("longest_ns", ["line/heat.ts"]),
         "subsecond_offset": ("sample_count", ["line/heat.ts", "line/heats.ts"]),
         "blame_lane": ("due_ns", ["line/causes.ts"]),
-        "blame_part": ("waker_tid", ["line/stretch-causes.tsx"]),
+        "blame_part": ("waker_tid", ["line/stretch-causes.tsx", "line/waits.tsx"]),
         "followed_state": ("waker_stack_id", ["line/stretch.tsx"]),
         "syscall_summary": ("open_count", ["pages/syscalls.tsx"]),
     }
