@@ -8,6 +8,7 @@ import { stateOf, STATES } from "../parts/states";
 import { kindOf } from "./causes";
 import { ends, rowOf, strength } from "./heat";
 import { firstAfter, type Piece, type PieceOf, type RunRow, type Shows } from "./lanes";
+import { Pixels } from "./pixels";
 import type { Lines } from "./series";
 import { type Span, ticks } from "./span";
 import { type ChartTrack, HEAT, type HeatTrack, HEIGHTS, type LaneTrack, type MarksTrack, type Placed } from "./tracks";
@@ -81,10 +82,11 @@ export function draw(context: CanvasRenderingContext2D, tracks: readonly Placed[
   const marks = ticks(span, width - names);
   context.fillStyle = paint.get("--line")!;
   for (const { at } of marks) context.fillRect(Math.round(x(at)), AXIS - 4, 1, height);
+  const rects = new Rects(Pixels.for(context));
   for (const track of inSight(tracks, scroll, height - AXIS)) {
     const top = AXIS + track.top - scroll;
     if (track.kind === "chart") chart(context, track, top, x, picture);
-    else if (track.kind === "lane") lane(context, track, top, x, picture);
+    else if (track.kind === "lane") lane(context, rects, track, top, x, picture);
     else if (track.kind === "heat") heatMap(context, track, top, x, picture);
     else if (track.kind === "marks") moments(context, track, top, x, paint);
     else {
@@ -92,6 +94,7 @@ export function draw(context: CanvasRenderingContext2D, tracks: readonly Placed[
       context.fillRect(names, top, width - names, track.height);
     }
   }
+  rects.show(context, paint.get("--paper")!);
   context.fillStyle = paint.get("--paper")!;
   context.fillRect(names, 0, width - names, AXIS - 4);
   context.fillStyle = paint.get("--ink-3")!;
@@ -272,6 +275,7 @@ function moments(
 
 function lane(
   context: CanvasRenderingContext2D,
+  rects: Rects,
   track: Placed<LaneTrack>,
   top: number,
   x: Place,
@@ -282,20 +286,19 @@ function lane(
     const known = picture.loaded[shows].get(track.of);
     gapsAt(context, picture.gaps[shows], at, HEIGHTS[shows], x, picture);
     veil(context, known, at, HEIGHTS[shows], x, picture);
-    pieces(context, shows, picture.data[shows].get(track.of) ?? [], at, x, picture);
+    pieces(rects, shows, picture.data[shows].get(track.of) ?? [], at, x, picture);
     at += HEIGHTS[shows];
   }
 }
 
 function pieces<S extends Shows>(
-  context: CanvasRenderingContext2D,
+  rects: Rects,
   shows: S,
   all: readonly Piece[],
   top: number,
   x: Place,
   { span, names, width, paint }: Picture,
 ): void {
-  const rects = new Rects();
   let covered = Number.NEGATIVE_INFINITY;
   for (let index = firstAfter(all, span[0]); index < all.length; index++) {
     const piece = all[index]!;
@@ -309,29 +312,24 @@ function pieces<S extends Shows>(
     covered = right;
     PAINTERS[shows](rects, piece as PieceOf[S], top, left, right - left, paint);
   }
-  rects.flush(context, paint.get("--paper")!);
 }
 
-/** Rectangles by colour: a canvas is quick as long as its colour stays. */
+/** The pieces of all lanes, and the names in them. */
 class Rects {
-  private readonly all = new Map<string, number[]>();
   private readonly texts: [string, number, number, number][] = [];
 
+  constructor(private readonly pixels: Pixels) {}
+
   add(colour: string, left: number, top: number, wide: number, high: number): void {
-    const known = this.all.get(colour);
-    if (known) known.push(left, top, wide, high);
-    else this.all.set(colour, [left, top, wide, high]);
+    this.pixels.fill(colour, left, top, wide, high);
   }
 
   text(text: string, left: number, middle: number, wide: number): void {
     this.texts.push([text, left, middle, wide]);
   }
 
-  flush(context: CanvasRenderingContext2D, ink: string): void {
-    for (const [colour, all] of this.all) {
-      context.fillStyle = colour;
-      for (let at = 0; at < all.length; at += 4) context.fillRect(all[at]!, all[at + 1]!, all[at + 2]!, all[at + 3]!);
-    }
+  show(context: CanvasRenderingContext2D, ink: string): void {
+    this.pixels.show(context);
     context.fillStyle = ink;
     for (const [text, left, middle, wide] of this.texts) {
       context.save();
