@@ -59,13 +59,16 @@ def make_tables(folder: Path, code: int) -> None:
             "is_return_address": "false",
         },
         "stack": {"stack_id": "i", "frame_ids": "[i]", "depth": "1", "kernel_depth": "0"},
+        "function_code": {},
+        "function_line": {},
     }  # fmt: skip
     for name, values in given.items():
         columns = ", ".join(
             f"({values.get(column.name, 'NULL')})::{column.sql_type} AS {column.name}"
             for column in load_tables()[name].columns
         )
-        sql = f"SELECT {columns} FROM range({OBJECTS if name == 'dso' else ADDRESSES}) AS t(i)"
+        number = 0 if not values else OBJECTS if name == "dso" else ADDRESSES
+        sql = f"SELECT {columns} FROM range({number}) AS t(i)"
         duckdb.connect().sql(sql).write_parquet(str(folder / f"{name}.parquet"), compression="zstd")
 
 

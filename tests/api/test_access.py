@@ -114,7 +114,7 @@ def test_other_routes_of_a_capture_need_its_scope(server: Running, admin: httpx.
     ):
         for path in others:
             place = path.replace("{capture_id}", tcp).replace("{name}", "thread")
-            more = {"to": "folded"} if path.endswith("/export") else {}
+            more = {"export": {"to": "folded"}, "annotate": {"function": "schedule"}}.get(path.rpartition("/")[2], {})
             assert stranger.get(place, params=more).status_code == 404, path
             assert viewer.get(place, params=more).status_code < 400, path
 

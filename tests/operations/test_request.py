@@ -52,7 +52,10 @@ def test_a_request_crosses_a_pipe(asked: BaseRequest) -> None:
 
 def test_what_a_program_asks_is_checked() -> None:
     for wrong, told in (
-        (lambda: view.Request(name="thread", fmt="xml"), "fmt: xml is not one of table, csv, json, arrow, parquet"),
+        (
+            lambda: view.Request(name="thread", fmt="xml"),
+            "fmt: xml is not one of table, csv, json, columns, arrow, parquet",
+        ),
         (lambda: view.Request(name="thread", limit=-1), "limit: -1 is less than 0"),
         (lambda: view.Request(name="thread", offset=1 << 63), "offset: 9223372036854775808 is more than"),
         (lambda: view.Request(name=7), "name: 7 is not text"),
