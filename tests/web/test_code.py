@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 from urllib.parse import quote
@@ -18,7 +17,6 @@ from tests.web.chromium import Page
 from tests.web.conftest import CALM, Site
 from tests.web.test_accessible import violations
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the recorder needs root")
 CELLS = "[...document.querySelectorAll('.flame-code tbody tr')].filter((row) => row.cells.length > 1).map((row) => [...row.cells].map((cell) => cell.innerText.trim()))"
 """The rows of instructions, as text."""
 
