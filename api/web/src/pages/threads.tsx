@@ -4,10 +4,9 @@ import { useSchema } from "../api/hooks";
 import { type ColumnOf, columns, type RowOf, type ViewName } from "../api/rows";
 import type { CaptureProps } from "../app/pages";
 import { narrow } from "../app/media";
-import { filterParams, go, useRoute } from "../app/route";
+import { filterParams, go } from "../app/route";
 import { useStore } from "../app/store";
 import { Waiting } from "../parts/problem";
-import { sortOf, sortText } from "../parts/sql";
 import { stateOf } from "../parts/states";
 import { duration, ratio } from "../parts/units";
 import { ViewTable } from "../parts/view-table";
@@ -30,6 +29,7 @@ const SHOW = [
   ...columns("thread_time", "switch_count", "involuntary_count", "run_delay_max_ns"),
 ];
 const SORT: ColumnOf<"thread_time"> = "on_cpu_ns";
+/** A picture is sorted by what it shows first. */
 const SORT_OF_STATES: ColumnOf<"thread_time"> = "on_cpu_ratio";
 const STATES_COLUMN = {
   name: "states",
@@ -38,7 +38,6 @@ const STATES_COLUMN = {
 };
 
 export default function Threads({ captureId, filters, onFilters }: CaptureProps) {
-  const { params, set } = useRoute();
   const isNarrow = useStore(narrow);
   const schema = useSchema();
   const [open, setOpen] = useState<Thread>();
@@ -58,12 +57,9 @@ export default function Threads({ captureId, filters, onFilters }: CaptureProps)
         filters={filters}
         onFilters={onFilters}
         view={view}
-        where={params.get("where")}
-        onWhere={(where) => set({ where })}
-        isOwnOrder={params.get("sort") === null}
-        sort={sortOf(params.get("sort") ?? `-${SORT}`)}
-        // What is sorted by a picture is sorted by what it shows first.
-        onSort={(sort) => set({ sort: sortText(sort?.name === "states" ? { ...sort, name: SORT_OF_STATES } : sort) })}
+        isOrdered
+        sort={`-${SORT}`}
+        sortedBy={{ states: SORT_OF_STATES }}
         show={isNarrow ? SHOW.filter((name) => name !== "pid") : SHOW}
         extra={[STATES_COLUMN]}
         cells={{ states: (row) => <StateBar row={row as Thread} /> }}

@@ -7,7 +7,6 @@ import type { CaptureProps } from "../app/pages";
 import { filterParams, href, useRoute } from "../app/route";
 import { BlameGaps, FOLLOWED } from "../parts/blame-gaps";
 import { Waiting } from "../parts/problem";
-import { sortOf, sortText } from "../parts/sql";
 import { sentence } from "../parts/units";
 import { ViewTable } from "../parts/view-table";
 
@@ -58,10 +57,6 @@ export default function Views({ captureId, filters, onFilters }: CaptureProps) {
               onFilters={onFilters}
               view={view}
               settings={settings}
-              where={params.get("where")}
-              onWhere={(where) => set({ where })}
-              sort={sortOf(params.get("sort"))}
-              onSort={(sort) => set({ sort: sortText(sort) })}
             />
           </>
         ) : (

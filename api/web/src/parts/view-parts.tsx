@@ -6,7 +6,6 @@ import type { CaptureProps } from "../app/pages";
 import { linked, OF_A_TABLE, useRoute } from "../app/route";
 import { BlameGaps, FOLLOWED } from "./blame-gaps";
 import { Waiting } from "./problem";
-import { sortOf, sortText } from "./sql";
 import { sentence } from "./units";
 import { ViewTable } from "./view-table";
 
@@ -41,7 +40,7 @@ interface PartsProps extends Pick<CaptureProps, "captureId" | "filters" | "onFil
 }
 
 export function ViewParts({ label, parts, captureId, filters, onFilters }: PartsProps) {
-  const { params, set } = useRoute();
+  const { params } = useRoute();
   const schema = useSchema();
   const shown = partOf(parts, params.get("by"));
   const view = schema?.views.find(({ name }) => name === shown.view);
@@ -63,11 +62,8 @@ export function ViewParts({ label, parts, captureId, filters, onFilters }: Parts
         filters={filters}
         onFilters={onFilters}
         view={view}
-        where={params.get("where")}
-        onWhere={(where) => set({ where })}
-        isOwnOrder={shown.isOrdered && params.get("sort") === null}
-        sort={sortOf(params.get("sort") ?? shown.sort)}
-        onSort={(sort) => set({ sort: sortText(sort) })}
+        isOrdered={shown.isOrdered}
+        sort={shown.sort}
         {...(shown.show && { show: shown.show })}
       />
     </>

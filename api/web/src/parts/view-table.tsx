@@ -1,4 +1,4 @@
-/** A view of a capture as a table: sorted, filtered and paged by the server; downloads; why it is empty. */
+/** A view of a capture as a table: sorted and filtered as the address says, by the server; downloads; why it is empty. */
 
 import type { ComponentChild } from "preact";
 import { useState } from "preact/hooks";
@@ -7,12 +7,12 @@ import { useView } from "../api/hooks";
 import type { AnyColumn, Row } from "../api/rows";
 import type { Column, TableEntry } from "../api/types.gen";
 import type { CaptureProps } from "../app/pages";
-import { FILTERS, filterParams } from "../app/route";
+import { FILTERS, filterParams, useRoute } from "../app/route";
 import { useChunks } from "./chunks";
 import { Fresh } from "./fresh";
 import { Problem, Waiting } from "./problem";
 import { RowDetail } from "./row-detail";
-import { both, ordering, type Sort, sqlOf } from "./sql";
+import { both, ordering, sortOf, sortText, sqlOf } from "./sql";
 import { Table } from "./table";
 import { plural, reads } from "./units";
 
@@ -21,12 +21,12 @@ const DOWNLOAD_ROWS = 1_000_000;
 
 export interface ViewTableProps extends Pick<CaptureProps, "captureId" | "filters" | "onFilters"> {
   view: TableEntry;
-  where: string | null;
-  onWhere: (where: string | null) => void;
-  sort: Sort | null;
-  onSort: (sort: Sort | null) => void;
-  /** Nobody has chosen the order: it is the view's own, which `sort` says, with the recorder's threads last. */
-  isOwnOrder?: boolean;
+  /** The order as long as the address names none: `-on_cpu_ns`. */
+  sort?: string;
+  /** The view has an order of its own, which is that of `sort`, with the recorder's threads last. */
+  isOrdered?: boolean;
+  /** A column that is none of the view's, and the one that sorts it. */
+  sortedBy?: Record<string, string>;
   /** Parameters of the view: `interval_ns=100000000`. */
   settings?: string[];
   /** Only these, in this order; a row's details have all. */
@@ -40,9 +40,15 @@ export interface ViewTableProps extends Pick<CaptureProps, "captureId" | "filter
 }
 
 export function ViewTable(props: ViewTableProps) {
-  const { captureId, filters, view, where, sort, settings = [], show, extra = [] } = props;
+  const { captureId, filters, view, settings = [], show, extra = [] } = props;
+  const { params, set } = useRoute();
+  const where = params.get("where");
+  const onWhere = (condition: string | null) => set({ where: condition });
+  const chosen = params.get("sort");
+  const sort = sortOf(chosen ?? props.sort ?? null);
+  const order = props.isOrdered && chosen === null ? null : ordering(sort);
   const path = `captures/${captureId}/views/${view.name}`;
-  const query = { ...filterParams(filters), where, order: props.isOwnOrder ? null : ordering(sort), set: settings };
+  const query = { ...filterParams(filters), where, order, set: settings };
   const { rows, isWhole, bytesRead, isLoading, isOld, error, more, again } = useChunks(path, query);
   const [open, setOpen] = useState<Row>();
   const known = [...view.columns, ...extra];
@@ -51,7 +57,7 @@ export function ViewTable(props: ViewTableProps) {
     : known;
   return (
     <div class="view-table">
-      <WhereField value={where} onChange={props.onWhere} example={example(view)} />
+      <WhereField value={where} onChange={onWhere} example={example(view)} />
       {error ? (
         <Problem error={error} again={again} />
       ) : rows.length ? (
@@ -61,7 +67,7 @@ export function ViewTable(props: ViewTableProps) {
             columns={columns}
             rows={rows}
             sort={sort}
-            onSort={props.onSort}
+            onSort={(by) => set({ sort: sortText(by && { ...by, name: props.sortedBy?.[by.name] ?? by.name }) })}
             onEnd={more}
             onRow={props.onRow ?? setOpen}
             {...(props.cells && { cells: props.cells })}
@@ -71,7 +77,7 @@ export function ViewTable(props: ViewTableProps) {
       ) : isLoading ? (
         <Waiting />
       ) : (
-        <WhyEmpty {...props} />
+        <WhyEmpty {...props} where={where} onWhere={onWhere} />
       )}
       {rows.length > 0 && (
         <div class="table-foot">
@@ -109,7 +115,7 @@ export function ViewTable(props: ViewTableProps) {
           }}
           onWhere={(condition) => {
             setOpen(undefined);
-            props.onWhere(both(where, condition));
+            onWhere(both(where, condition));
           }}
         />
       )}
@@ -162,7 +168,12 @@ function WhereField(props: { value: string | null; onChange: (where: string | nu
   );
 }
 
-function WhyEmpty({ captureId, view, where, filters, onWhere, onFilters }: ViewTableProps) {
+interface WhyEmptyProps extends ViewTableProps {
+  where: string | null;
+  onWhere: (where: null) => void;
+}
+
+function WhyEmpty({ captureId, view, where, filters, onWhere, onFilters }: WhyEmptyProps) {
   const { data } = useView(captureId, "view_coverage", {
     where: sqlOf("view_coverage")`${"view_name"} = ${[view.name]}`,
   });
