@@ -20,9 +20,11 @@ ALONE, CROWDED = "a-neighbours/alone.perfcase", "a-neighbours/crowded.perfcase"
 def test_the_neighbours_are_new(studies: Studies) -> None:
     told = json.loads(studies.run("diff", ALONE, CROWDED, "--format", "json").stdout)
     assert [(each["finding"], each["state"]) for each in told["findings"]] == [
-        ("cpu_saturation", "new in B"), ("noisy_neighbour", "new in B"), ("recorder_cost", "in both"),
+        ("noisy_neighbour", "new in B"), ("cpu_saturation", "new in B"), ("recorder_cost", "in both"),
     ]  # fmt: skip
-    neighbour = told["findings"][1]
+    # One cause is one line, as in the findings of B: what follows from it stands behind.
+    assert [each["follows_from"] for each in told["findings"]] == [None, "noisy_neighbour", None]
+    neighbour = told["findings"][0]
     assert (neighbour["a"], neighbour["b"]["severity"], neighbour["b"]["subject"]) == (None, "critical", "/service")
     assert neighbour["is_judged"] is True
     assert list(told).index("findings") < list(told).index("differences")
@@ -96,3 +98,24 @@ def test_a_rule_that_fired_on_both_sides_changes_with_its_cost_and_its_subject(m
     assert state([shop, ("warning", "till (5)", "as much", 0.001)], [shop, other])[0] == "in both"
     assert state([shop], [shop, ("note", "till (8)", "as much", 0.0999)])[0] == "in both"
     assert state([shop], [shop, ("note", "till (8)", "as much", 0.1)])[0] == "changed"
+
+
+def test_what_follows_from_another_change_stands_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As deep as it goes; not behind what is in another state, and nothing is lost in a ring."""
+
+    def told(**causes: str | None) -> list[tuple[str, str | None]]:
+        b = {
+            name: (name, [WorstFinding("warning", "shop (7)", "so much", 1 - n / 100, 1, cause)])
+            for n, (name, cause) in enumerate(causes.items())
+        }
+        a = {"known": b["known"]} if "known" in b else {}
+        monkeypatch.setattr(fired, "on_both", lambda *_: ((a, set(b)), (b, set(b))))
+        return [(each.finding, each.follows_from) for each in changes(None, None)]  # type: ignore[arg-type]
+
+    assert told(late="disk", other=None, disk="leak", leak=None) == [
+        ("other", None), ("leak", None), ("disk", "leak"), ("late", "disk"),
+    ]  # fmt: skip
+    assert told(late="known", known=None) == [("late", None), ("known", None)]
+    assert told(late="nothing") == [("late", None)]
+    assert told(a="b", b="a", c="b") == [("a", None), ("b", None), ("c", "b")]
+    assert told(a="a") == [("a", None)]

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from perfcase.case import store
-from perfcase.diff import page
+from perfcase.diff import page, short
+from perfcase.diff.amounts import value
 from perfcase.diff.compare import Side
 from perfcase.diff.rank import rank
 from perfcase.diff.sides import count_per, opened_sides
@@ -84,6 +85,29 @@ def test_what_is_said_in_short_is_the_same_for_people_and_programs(tmp_path: Pat
         assert sentence.startswith(f"B: {key['comm']} waits ")
         assert key["on_target"] in sentence
     assert list(found.in_short) == told["in_short"]
+
+
+def test_who_became_slower_is_said_before_who_came_and_the_recorder_never() -> None:
+    """The service waits for a CPU since there are neighbours, which wait longer, and only B has."""
+    neighbours = Path(__file__).parents[2] / "sample-captures" / "a-neighbours"
+    with opened_sides(
+        *(imported(neighbours / f"{name}.perfcase") for name in ("alone", "crowded")), None, None
+    ) as sides:
+        ranking = rank(*sides)
+    said = short.in_short(ranking)
+    ready = {
+        (each.difference.key[0], figure.measure.name): figure
+        for each in ranking.lines
+        if each.difference.view == "ready_time"
+        for figure in (each.difference, *each.beside)
+    }
+    waits, runs = (
+        value(figure, figure.difference) for figure in (ready["service", "ready_ns"], ready["neighbour", "on_cpu_ns"])
+    )
+    assert said[0] == f"B: service waits {waits} more for a CPU; neighbour runs {runs} more"
+    assert said[1].startswith("B: neighbour waits ")
+    assert any(each.is_recorder and each.difference.view == "blame_by_comm" for each in ranking.lines)
+    assert not any("B: perfcase" in each for each in said)
 
 
 def test_nothing_is_said_in_short_of_what_is_alike(sides: tuple[Side, Side], tmp_path: Path) -> None:

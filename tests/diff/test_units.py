@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from perfcase.catalogue.declared import Measure
+from perfcase.diff.amounts import amount, scaled, value
 from perfcase.diff.compare import Difference
-from perfcase.diff.page import amount, scaled, value
 from perfcase.text import duration, size
 
 

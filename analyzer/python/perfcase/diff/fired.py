@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from perfcase.case.kept import have_findings
 from perfcase.case.query import sql_errors
@@ -28,7 +28,7 @@ OF_RULE_MAX = 200
 
 _ORDER = f"list_position({list(SEVERITIES)}, severity), score DESC, subject, message"
 _FIRED = (
-    "SELECT finding, title, severity, subject, message, score, count(*) OVER (PARTITION BY finding) FROM finding"
+    "SELECT finding, title, severity, subject, message, score, count(*) OVER (PARTITION BY finding), follows_from FROM finding"
     f" QUALIFY row_number() OVER (PARTITION BY finding ORDER BY {_ORDER}) <= {OF_RULE_MAX} ORDER BY finding, {_ORDER}"
 )
 _ID = re.compile(r" \([0-9]+\)")
@@ -45,6 +45,8 @@ class WorstFinding:
     score: float | None
     count: int
     """The number of findings of the rule."""
+    follows_from: str | None = None
+    """The rule whose finding is the cause of this one."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class Change:
     b: WorstFinding | None
     is_judged: bool
     """Whether the side on which it did not fire could be judged: else it may hold there, too."""
+    follows_from: str | None = None
+    """The change in the same state that is its cause: this one stands behind it."""
 
 
 FiredBySide = tuple[dict[str, tuple[str, Sequence[WorstFinding]]], set[str]]
@@ -65,7 +69,10 @@ FiredBySide = tuple[dict[str, tuple[str, Sequence[WorstFinding]]], set[str]]
 
 
 def changes(a: Side, b: Side) -> list[Change]:
-    """Return every rule that fired: what is new first, then what changed, then what is gone; the most severe first."""
+    """Return every rule that fired: what is new first, then what changed, then what is gone; the most severe first.
+
+    What follows from another in the same state stands behind it.
+    """
     (old, judged_a), (new, judged_b) = on_both(a, b, _fired)
     found = []
     for name in {**new, **old}:
@@ -78,7 +85,39 @@ def changes(a: Side, b: Side) -> list[Change]:
                 (was is not None or name in judged_a) and (now is not None or name in judged_b),
             )
         )  # fmt: skip
-    return sorted(found, key=_order)
+    return _behind_their_causes(sorted(found, key=_order))
+
+
+def _behind_their_causes(found: Sequence[Change]) -> list[Change]:
+    state_of = {each.finding: each.state for each in found}
+    due = {each.finding: cause for each in found if (cause := _shown(each).follows_from) in state_of}
+    due = {finding: cause for finding, cause in due.items() if state_of[finding] == state_of[cause]}
+    # A rule whose findings follow from each other's in a ring would never be told.
+    roots = [each for each in found if each.finding not in due or each.finding in _causes(due, each.finding)]
+    placed: dict[str, Change] = {each.finding: each for each in roots}
+
+    def behind(cause: Change) -> Iterator[Change]:
+        yield cause
+        for each in found:
+            if each.finding not in placed and due.get(each.finding) == cause.finding:
+                yield from behind(replace(each, follows_from=cause.finding))
+
+    return [each for root in roots for each in behind(root)]
+
+
+def _causes(due: Mapping[str, str], finding: str) -> set[str]:
+    """Return all that a finding follows from, however far."""
+    seen: set[str] = set()
+    while (cause := due.get(finding)) is not None and cause not in seen:
+        seen.add(cause)
+        finding = cause
+    return seen
+
+
+def _shown(each: Change) -> WorstFinding:
+    shown = each.b or each.a
+    assert shown is not None
+    return shown
 
 
 def _compared(
@@ -100,8 +139,7 @@ def _compared(
 
 
 def _order(each: Change) -> tuple:
-    worst = each.b or each.a
-    assert worst is not None
+    worst = _shown(each)
     return STATES.index(each.state), SEVERITIES.index(worst.severity), -(worst.score or 0), each.finding
 
 
@@ -124,7 +162,8 @@ def sentences(found: Iterable[Change]) -> Iterator[str]:
             continue
         severity = " → ".join(dict.fromkeys(side.severity for side in (each.a, each.b) if side))
         unknown = "" if each.is_judged else f" (it could not be judged in {'A' if each.a is None else 'B'})"
-        yield f"{each.state}: {severity}: {each.title}{unknown}"
+        follows = "follows from it: " if each.follows_from else ""
+        yield f"{each.state}: {severity}: {follows}{each.title}{unknown}"
 
 
 def write(console: rich.console.Console, found: list[Change]) -> None:
@@ -135,13 +174,13 @@ def write(console: rich.console.Console, found: list[Change]) -> None:
     console.print(rich.text.Text("Findings", style="bold"))
     changed = [each for each in found if each.state != "in both"]
     for each, sentence in zip(changed, sentences(changed), strict=True):
-        console.print(
-            rich.text.Text(f"  {safe(sentence)}", style="bold red" if each.state == "new in B" else "default")
-        )
+        indent = "    " if each.follows_from else "  "
+        style = "bold red" if each.state == "new in B" else "default"
+        console.print(rich.text.Text(f"{indent}{safe(sentence)}", style=style))
         for name, side in (("A", each.a), ("B", each.b)):
             if side:
                 more = f" (and {side.count - 1} more)" if side.count > 1 else ""
-                console.print(rich.text.Text(f"    {name}  {safe(f'{side.subject}: {side.message}{more}')}"))
+                console.print(rich.text.Text(f"{indent}  {name}  {safe(f'{side.subject}: {side.message}{more}')}"))
     alike = ", ".join(each.finding for each in found if each.state == "in both")
     if alike:
         console.print(rich.text.Text(f"  in both: {alike}"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +13,13 @@ from perfcase import text
 from perfcase.case.coverage import why_empty
 from perfcase.case.query import Result
 from perfcase.case.rows import table_of
-from perfcase.catalogue.causes import due
 from perfcase.diff import fired
+from perfcase.diff.amounts import amount, value
 from perfcase.diff.comparable import Condition, Setting, conditions, settings
 from perfcase.diff.compare import Difference, Side
 from perfcase.diff.fired import Change
 from perfcase.diff.rank import NotCompared, Ranked, Ranking
+from perfcase.diff.short import in_short
 from perfcase.lazy import duckdb, rich
 from perfcase.terminal import render
 from perfcase.text import safe, shorten
@@ -28,12 +29,6 @@ if TYPE_CHECKING:
 
 LINES = 20
 """Differences that are shown by default."""
-CAUSES = 3
-"""Sentences about causes above them."""
-LEAST_NS_PER_S = 10_000_000
-"""A cause is worth a sentence from a hundredth of a thread's time on."""
-UNNAMED = ("interrupt", "not_followed", "not_recorded")
-"""Causes of waits that name nothing."""
 SETTINGS = 8
 NOT_COMPARED = 5
 KEY_LENGTH = 60
@@ -88,7 +83,7 @@ def comparison(
     missing = _missing(a, b, ranking.not_compared) if with_missing else []
     return Comparison(
         a, b, ranking, lines[:limit] if limit else lines, len(lines), conditions(a, b), settings(a, b), missing, stacks, findings,
-        _in_short(ranking.lines),
+        in_short(ranking),
     )  # fmt: skip
 
 
@@ -242,21 +237,6 @@ def _conditions(console: Any, found: Sequence[Condition]) -> None:  # noqa: ANN4
         console.print(rich.text.Text(f"  alike: {alike}"))
 
 
-def _in_short(lines: Sequence[Ranked]) -> list[str]:
-    """Say what threads wait for that they did not wait for, or wait for no more."""
-    found = [each.difference for each in lines if each.difference.view == "blame_by_comm"]
-    found = [each for each in found if each.per == "s" and abs(each.difference) >= LEAST_NS_PER_S]
-    keyed = [(each, dict(zip(each.keys, each.key, strict=True))) for each in found]
-    # What came to a stop leaves the others with less to do: they wait less for it. What has no known cause says least.
-    keyed.sort(key=lambda each: (each[0].difference < 0, each[1]["cause"] in UNNAMED))
-    return [_sentence(*each) for each in keyed[:CAUSES]]
-
-
-def _sentence(wait: Difference, key: Mapping[str, str | None]) -> str:
-    more = "more" if wait.difference > 0 else "less"
-    return f"B: {key['comm']} waits {value(wait, abs(wait.difference))} {more} for {due(key)}"
-
-
 def _settings(console: Any, found: Sequence[Setting]) -> None:  # noqa: ANN401
     if not found:
         return
@@ -278,44 +258,6 @@ def _line(number: int, each: Ranked) -> tuple[object, ...]:
     ]
     signed = ("+" if difference.difference > 0 else "") + value(difference, difference.difference)
     return (number, difference.view, key, difference.measure.name, *sides, signed, noise, why(each))
-
-
-def amount(difference: Difference, absolute: float | None, divided: float | None) -> str:
-    """Return one side: the divided figure, and the absolute one behind it."""
-    if absolute is None or divided is None:
-        return "-"
-    shown = value(difference, divided)
-    return f"{shown} ({scaled(difference.unit, absolute, difference.a, difference.b)})" if difference.per else shown
-
-
-def value(difference: Difference, divided: float) -> str:
-    """Return a figure of a line, in the unit that all of the line have, with what it is divided by."""
-    shown = scaled(difference.unit, divided, difference.a_per, difference.b_per)
-    return f"{shown}/{difference.per}" if difference.per else shown
-
-
-def scaled(unit: str | None, figure: float, *beside: float | None) -> str:
-    """Return a figure of three digits, in the unit of the largest that it stands beside, unless it is less than a thousandth of one."""
-    largest = max((abs(each) for each in beside if each is not None), default=abs(figure))
-    base, _, per = (unit or "").partition("/")
-    if unit == "ratio" and max(largest, abs(figure)) <= 1:
-        return text.ratio(figure)
-    if base not in _SCALES:
-        if base == "1":
-            return f"{text.figure(figure)}/{per}"
-        return f"{text.figure(figure)} {unit}" if unit not in _NAMED else text.figure(figure)
-    name, scale = next((each for each in _SCALES[base] if largest >= each[1]), _SCALES[base][-1])
-    if 0 < abs(figure) < scale / 1000:
-        return scaled(unit, figure)
-    return f"{text.figure(figure / scale)} {name}{f'/{per}' if per else ''}"
-
-
-_NAMED = (None, "count", "ratio", "instructions/cycle", "cycles/instruction")
-"""Units that the measure's own name says, such as ipc."""
-_SCALES = {
-    "ns": (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0)),
-    "bytes": (("TiB", 2.0**40), ("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("B", 1.0)),
-}
 
 
 def _differing_conditions(found: Iterable[Condition]) -> list[str]:

@@ -55,8 +55,15 @@ class Ranked:
     score: float
     sigmas: float | None
     """The difference in standard errors; None where these are not known."""
-    also: tuple[str, ...] = ()
+    beside: tuple[Difference, ...] = ()
     """Other measures of the same key that changed, beyond noise."""
+    is_recorder: bool = False
+    """It is about the recorder's own threads."""
+
+    @property
+    def also(self) -> tuple[str, ...]:
+        """The names of the other measures."""
+        return tuple(each.measure.name for each in self.beside)
 
     @property
     def is_noise(self) -> bool:
@@ -180,13 +187,15 @@ def _scored(views: Mapping[str, View], each: Difference, recorder: set[str]) -> 
     weight = views[each.view].diff.weight
     sigmas = _sigmas(each)
     confidence = UNKNOWN_CONFIDENCE if sigmas is None else 1.0 if math.isinf(sigmas) else sigmas**2 / (sigmas**2 + 9)
-    if recorder.intersection(part for part in each.key if part):
+    is_recorder = not recorder.isdisjoint(each.key)
+    if is_recorder:
         weight = min(weight, RECORDER_WEIGHT)
     if each.measure.kind == "max":
         weight *= MAX_WEIGHT
     if not each.measure.is_apart and any(other.is_apart for other in views[each.view].diff.measures):
         weight *= BESIDE_WEIGHT
-    return Ranked(each, weight * each.effect * math.sqrt(each.share) * confidence, sigmas)
+    score = weight * each.effect * math.sqrt(each.share) * confidence
+    return Ranked(each, score, sigmas, is_recorder=is_recorder)
 
 
 def _sigmas(each: Difference) -> float | None:
@@ -204,7 +213,7 @@ def _one_line_each(scored: Iterable[Ranked]) -> Iterator[Ranked]:
             by_key.setdefault((each.difference.view, each.difference.key, apart), []).append(each)
     for group in by_key.values():
         best, *others = sorted(group, key=_order)
-        yield replace(best, also=tuple(other.difference.measure.name for other in others))
+        yield replace(best, beside=tuple(other.difference for other in others))
 
 
 def _spread_over_views(lines: Iterable[Ranked]) -> list[Ranked]:

@@ -11,9 +11,10 @@ from perfcase.case.query import Result
 from perfcase.case.rows import table_of
 from perfcase.case.span import recorded_ns
 from perfcase.catalogue.views import load_views
+from perfcase.diff.amounts import value
 from perfcase.diff.callers import callers
 from perfcase.diff.compare import Side, diff_view
-from perfcase.diff.page import times, value
+from perfcase.diff.page import times
 from perfcase.diff.shape import COUNTER_VIEWS, Shape, differing_counters, sentence, shape
 from perfcase.diff.sides import fed_views, on_both
 from perfcase.diff.stacks import Profile, common_object, pictured, profiles_in_common

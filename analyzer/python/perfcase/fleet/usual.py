@@ -18,6 +18,7 @@ from perfcase.case import query
 from perfcase.case.query import Result
 from perfcase.catalogue.view import View
 from perfcase.diff import page
+from perfcase.diff.amounts import value
 from perfcase.diff.collect import Collected, Figure, Key, collect_all
 from perfcase.diff.compare import AMOUNTS, Side, differences, seconds_of
 from perfcase.diff.rank import NotCompared, Ranked, Ranking, ranked, recorder_names
@@ -191,9 +192,9 @@ def write(shown: str, usual: BaselineResult, text: str, fmt: str, output: Path |
 
 def _line(number: int, each: Ranked) -> tuple[object, ...]:
     found = each.difference
-    sides = ["-" if figure is None else page.value(found, figure) for figure in (found.a_per, found.b_per)]
-    shown = ("+" if found.difference > 0 else "") + page.value(found, found.difference)
-    spread = "-" if found.error is None else f"± {page.value(found, found.error)}"
+    sides = ["-" if figure is None else value(found, figure) for figure in (found.a_per, found.b_per)]
+    shown = ("+" if found.difference > 0 else "") + value(found, found.difference)
+    spread = "-" if found.error is None else f"± {value(found, found.error)}"
     key = shorten(page.key_text(found), page.KEY_LENGTH)
     times = page.times(found.ratio) if found.ratio else "only in B" if found.b_per else "none in B"
     also = f"; also {', '.join(each.also[:3])}{' …' if len(each.also) > 3 else ''}" if each.also else ""

@@ -297,6 +297,7 @@ export interface Change {
   a: WorstFinding | null;
   b: WorstFinding | null;
   is_judged: boolean;
+  follows_from?: string | null;
 }
 export interface WorstFinding {
   severity: string;
@@ -304,6 +305,7 @@ export interface WorstFinding {
   message: string;
   score: number | null;
   count: number;
+  follows_from?: string | null;
 }
 export interface Condition {
   name: string;

@@ -261,13 +261,17 @@ function Fired({ diff }: { diff: Comparison }) {
     <section>
       <h2>Findings</h2>
       <ul class="fired">
-        {diff.findings.map(({ finding, title, state, a, b }) => {
+        {diff.findings.map(({ finding, title, state, a, b, follows_from }) => {
           const side = b ?? a;
           return (
-            <li key={finding}>
+            <li key={finding} class={follows_from ? "follows" : undefined}>
               <span class="row">
                 {side && <span class={`badge ${side.severity}`}>{side.severity}</span>}
-                <strong>{title}</strong> <span class="quiet">{state}</span>
+                <strong>
+                  {follows_from && "follows from it: "}
+                  {title}
+                </strong>{" "}
+                <span class="quiet">{state}</span>
               </span>
               {state !== "in both" && side && (
                 <p>
