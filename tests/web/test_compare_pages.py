@@ -108,7 +108,8 @@ def test_two_windows_of_one_capture(page: Page, site: Site, look) -> None:
 
 
 def test_one_figure_over_all_captures(page: Page, site: Site, look) -> None:
-    page.open(site.at("history?view=cpu_utilization&measure=busy_ratio"))
+    """A plot, before anything is chosen: of how busy the CPUs were."""
+    page.open(site.at("history"))
     page.until(f"{CELLS}.length >= 4")
     page.has("tcp.perfcase", ".table a")
     asked = {"view": "cpu_utilization", "measure": "busy_ratio"}
@@ -129,6 +130,15 @@ def test_one_figure_over_all_captures(page: Page, site: Site, look) -> None:
         "document.querySelector('.history-plot a').dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true}))"
     )
     page.until(f"location.hash === {first!r}")
+    page.open(site.at("history"))
+    page.until("document.querySelector('.history-plot')")
+    page.see("""(() => {
+        const view = document.querySelector("[aria-label='View']");
+        view.value = "captures";
+        view.dispatchEvent(new Event("change", {bubbles: true}));
+    })()""")
+    page.until("!document.querySelector('.history-plot') && location.hash.includes('view=captures')")
+    page.has("tcp.perfcase", ".table a")
 
 
 def test_a_plot_of_one_host_says_where_it_changed() -> None:

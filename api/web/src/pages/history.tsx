@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { useGet, useRows, useSchema } from "../api/hooks";
-import type { Row, Value } from "../api/rows";
+import type { ColumnOf, Row, Value, ViewName } from "../api/rows";
 import type { History as Followed, Page } from "../api/types.gen";
 import { moment } from "../app/clock";
 import { href, useRoute } from "../app/route";
@@ -26,15 +26,23 @@ const FIGURE: Name = "value";
 const CAPTURE: Name = "capture";
 const SINCE = "band_since" satisfies Name;
 const WHEN: Name = "recorded_at";
+/** What a reader sees who has chosen nothing: every recording has it. */
+const USUAL: { view: ViewName; measure: ColumnOf<"cpu_utilization"> } = {
+  view: "cpu_utilization",
+  measure: "busy_ratio",
+};
+/** The choice of no figure: the captures themselves. */
+const CAPTURES = "captures";
 const AGGREGATES = ["sum", "level", "mean", "max", "min", "median", "count"];
 
 export default function History() {
-  const { params, set } = useRoute();
+  const { params: given, set } = useRoute();
+  const params = given.has("view") ? given : new URLSearchParams([...given, ...Object.entries(USUAL)]);
   const schema = useSchema();
   const asked = (name: string) => params.get(name) ?? "";
   const view = schema?.views.find(({ name }) => name === asked("view"));
   const query = {
-    view: asked("view"),
+    view: asked("view") === CAPTURES ? "" : asked("view"),
     measure: asked("measure"),
     where: asked("where"),
     agg: asked("agg"),
@@ -89,7 +97,7 @@ export default function History() {
           value={asked("view")}
           onChange={(event) => set({ view: event.currentTarget.value, measure: null, where: null, agg: null })}
         >
-          <option value="">the captures themselves</option>
+          <option value={CAPTURES}>the captures themselves</option>
           {schema?.views.map(({ name }) => (
             <option key={name} value={name}>
               {name}
