@@ -143,7 +143,7 @@ def test_where_the_kernel_cannot_it_goes_on_and_says_so(capture: Path, before: s
 
 
 def test_a_copy_and_a_new_process_import_the_same(capture: Path, tmp_path: Path) -> None:
-    """Of a process with threads no copy is made."""
+    """A process with threads is not copied."""
     command = [PERFCASE, "import", "--tables-only", capture, "-o", tmp_path / "copy.case"]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
     ours = store.open_case(capture, tmp_path / "new.case").info

@@ -1,7 +1,7 @@
 """Call the core in a child process that can read what it is given, write its folder, and do nothing else (perfcase.case.sandbox).
 
 A capture is an untrusted file. What it does to the process that reads it, it does to a process without rights; a crash of it
-is a message. The child is a copy of this process if this has one thread, which takes some milliseconds. Of a process with threads a copy may
+is a message. The child is a copy of this process if this has one thread, which takes some milliseconds. A copy of a process with threads may
 wait for locks for ever, so there the child is a new interpreter (enclosed_child). A process that is enclosed
 itself, as the server's, calls the core directly.
 """

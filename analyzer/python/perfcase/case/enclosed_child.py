@@ -66,7 +66,7 @@ class _Progress:
 
 
 def _say(what: str, value: object) -> None:
-    # Not print: of a copied process the buffers hold what the parent has not written yet.
+    # Not print: the buffers of a copied process hold what the parent has not written yet.
     line = json.dumps({what: value}).encode() + b"\n"
     while line:
         line = line[os.write(1, line) :]
