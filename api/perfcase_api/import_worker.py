@@ -1,7 +1,7 @@
 """The process of one import, a copy of perfcase_api.worker: it makes ``FOLDER/case``.
 
 It prints a line of JSON for each step; the last one has the result. A capture is an untrusted file: before the process opens it, the
-process gives up all rights except to read it and to write into FOLDER (perfcase_api.sandbox).
+process gives up all rights except to read it and to write into FOLDER (perfcase.case.sandbox).
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from perfcase.case import database, store
+from perfcase.case import database, sandbox, store
 from perfcase.case.opening import Opened
 from perfcase.errors import PerfcaseError
 from perfcase.fleet.figures import keep_all
 from perfcase.report.writer import prepare
-from perfcase_api import first_page, sandbox
+from perfcase_api import first_page
 
 _REPORT_INTERVAL_S = 0.1
 _COLUMNS = (

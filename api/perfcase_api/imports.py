@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from perfcase.case import store
+from perfcase.case import sandbox, store
 from perfcase.catalogue.views import load_views
 from perfcase_api import first_page, storage
 from perfcase_api.answers import AnswerCache, build, keep_answer
@@ -357,8 +357,7 @@ def _empty(folder: Path) -> None:
 
 def _put_in_place(working: Path, case: Path) -> None:
     """Rename the import to its place. Remove an older one of a server that was killed."""
-    made = [working / "case", *(working / "case").rglob("*")]
-    if any(path.is_symlink() or not (path.is_file() or path.is_dir()) for path in made):
+    if sandbox.foreign(working / "case"):
         raise ValueError("the import made links")
     if case.exists():
         case.rename(working / "old")

@@ -17,7 +17,7 @@ import sys
 from collections import deque
 from pathlib import Path
 
-from perfcase_api import sandbox
+from perfcase.case import sandbox
 from perfcase_api.errors import ApiError
 from perfcase_api.worker import MESSAGE_MAX, READY
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
+from perfcase.case import sandbox
 from perfcase.errors import PerfcaseError
-from perfcase_api import sandbox
 from perfcase_api.app import create_app, first_token
 from perfcase_api.configuration import read
 from perfcase_api.connections import HEAD_BYTES, Connection

@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from perfcase_api import sandbox
+from perfcase.case import sandbox
 
 READY = b"ready\n"
 """Written to standard error when everything is loaded."""
@@ -95,11 +95,11 @@ def _work() -> None:
         _import(job)
         return
     tempfile.tempdir = os.environ["TMPDIR"] = job["scratch"]
-    is_fenced = sandbox.fence([Path(path) for path in job["readable"]] + [*sandbox.OWN], Path(job["scratch"]))
+    fence = sandbox.fence([Path(path) for path in job["readable"]] + [*sandbox.OWN], Path(job["scratch"]))
     sandbox.limit(
         memory_bytes=job["memory_bytes"],
         cpu_seconds=job["cpu_seconds"],
-        file_bytes=job["scratch_bytes"] if is_fenced else 0,
+        file_bytes=job["scratch_bytes"] if fence.files else 0,
     )
     code = _check(job["check"]) if "check" in job else _analyse(job["analysis"])
     sys.stdout.flush()

@@ -11,8 +11,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from perfcase.case import sandbox
 from perfcase.operations import view
-from perfcase_api import sandbox, serving
+from perfcase_api import serving
 from perfcase_api.asking import Question
 from perfcase_api.errors import ApiError
 from perfcase_api.imports import Imports
@@ -107,7 +108,7 @@ def test_a_wall_that_is_missing_is_said_at_the_start(
     abi: int, has_filter: bool, missing: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sandbox, "_abi", lambda: abi)
-    monkeypatch.setattr("perfcase_api.seccomp.is_there", lambda: has_filter)
+    monkeypatch.setattr("perfcase.case.seccomp.is_there", lambda: has_filter)
     monkeypatch.setattr("uvicorn.Server.run", lambda *_: None)
     said: list[str] = []
     serving.serve(Settings(tmp_path, port=0, is_open=True), said.append)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -34,6 +35,8 @@ OtherColumns = Mapping[str, Columns]
 """The columns of tables that the schema does not describe, or describes with other columns: events of other kernels."""
 
 ROOM = "is there space, and may this user write there?"
+
+_TYPE = re.compile(r"[A-Z]{1,20}(\[\])?")
 
 TEMPLATES = "templates"
 """The folder of the package with what ``ship`` made."""
@@ -62,6 +65,12 @@ def write(case_dir: Path, other_columns: OtherColumns) -> None:
         partial.unlink(missing_ok=True)
         raise PerfcaseError("environment", f"{path}: cannot be written: {error}", ROOM) from error
     partial.replace(path)
+
+
+def are_columns(other_columns: OtherColumns) -> bool:
+    """Return whether an import may have made these: they come from an untrusted file."""
+    types = {sql_type for columns in other_columns.values() for _, sql_type in columns}
+    return not any("/" in name for name in other_columns) and all(map(_TYPE.fullmatch, types))
 
 
 def template(other_columns: OtherColumns | None = None) -> Path:
@@ -244,6 +253,8 @@ def _add_table(
 def _add_other_tables(connection: duckdb.DuckDBPyConnection, folder: Path, other_columns: OtherColumns) -> None:
     """Add the tracepoints and the fields that the schema does not describe."""
     schema = load_tables()
+    if not are_columns(other_columns):
+        raise PerfcaseError("input", f"{folder}: not written by perfcase import", "import the capture again")
     taken = {*load_catalogue(), *view_files()}
     for name, columns in other_columns.items():
         table = schema.get(name)

@@ -26,11 +26,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from perfcase.case import database, wholeness
+from perfcase.case import database, enclosed, wholeness
 from perfcase.catalogue.schema import load_tables
 from perfcase.errors import PerfcaseError
 
-Progress = Callable[[str, int, tuple[int, int] | None], None]
+Progress = enclosed.Progress
 """Called with the phase, the number of records so far, and how much of the recording's time is read and of how much, in ns, where that is known."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -68,10 +68,12 @@ def open_case(
     force: bool = False,
     options: dict | None = None,
     debug_dirs: Sequence[Path] = (),
+    meanwhile: Callable[[], object] | None = None,
 ) -> Case:
     """Return the imported folder of FILE, imported now if it was not before (or if ``force``).
 
-    An import that was given other ``debug_dirs`` is made again; an imported folder gets its names from them.
+    An import that was given other ``debug_dirs`` is made again; an imported folder gets its names from them. ``meanwhile`` is called while
+    the import runs, in another thread.
     """
     given = [str(place.absolute()) for place in debug_dirs]
     if not file.exists():
@@ -94,7 +96,7 @@ def open_case(
             return found
     with _locked(target):
         found = None if force else _reusable(target, file, wanted, given)
-        return found or _import(file, target, wanted, given, progress)
+        return found or _import(file, target, wanted, given, progress, meanwhile)
 
 
 def symbolize(case: Case, debug_dirs: Sequence[Path]) -> tuple[Case, list[dict[str, Any]]]:
@@ -111,7 +113,8 @@ def symbolize(case: Case, debug_dirs: Sequence[Path]) -> tuple[Case, list[dict[s
             shutil.copytree(folder, working, copy_function=_link, ignore=shutil.ignore_patterns(wholeness.KEPT))
             made = working / "symbolized"
             made.mkdir()
-            objects = import_core().symbolize(str(folder / "tables"), str(made), [str(place) for place in debug_dirs])
+            with enclosed.begun(enclosed.symbolize_job(folder, made, debug_dirs)) as result_of:
+                objects = result_of(None)
             for table in made.iterdir():
                 table.replace(working / "tables" / table.name)
             made.rmdir()
@@ -352,7 +355,12 @@ def _rights_of(file: Path) -> int:
 
 
 def _import(
-    file: Path, target: Path, wanted: dict[str, Any], debug_dirs: Sequence[str], progress: Progress | None
+    file: Path,
+    target: Path,
+    wanted: dict[str, Any],
+    debug_dirs: Sequence[str],
+    progress: Progress | None,
+    meanwhile: Callable[[], object] | None,
 ) -> Case:
     is_empty = target.is_dir() and not any(target.iterdir())
     if target.exists() and not is_empty and not (target.is_dir() and wholeness.is_ours(target)):
@@ -363,15 +371,17 @@ def _import(
     try:
         working.mkdir(_rights_of(file))
         before, generated = stamp(file), _generated(file)
-        # What an import needs at its end loads, and the template is made if it has to be, while the core reads the file.
-        preparation = threading.Thread(target=_prepare)
-        preparation.start()
-        try:
-            given = {"name": file.name, "debug_dirs": list(debug_dirs), **wanted["options"]}
-            result = import_core().import_capture(str(file), str(working), given, progress)
-        finally:
-            # DuckDB's own threads do not survive an interpreter that ends under them.
-            preparation.join()
+        given = {"name": file.name, "debug_dirs": list(debug_dirs), **wanted["options"]}
+        job = enclosed.import_job(file, working, given, _GENERATED.fullmatch)
+        with enclosed.begun(job) as result_of:
+            # What an import needs at its end loads, and the template is made if it has to be, while the core reads the file.
+            preparation = threading.Thread(target=_prepare, args=(meanwhile,))
+            preparation.start()
+            try:
+                result = result_of(progress)
+            finally:
+                # DuckDB's own threads do not survive an interpreter that ends under them.
+                preparation.join()
         database.write(working, result["other_columns"])
         info = {
             **wanted,
@@ -391,6 +401,7 @@ def _import(
             "debug_dirs": list(debug_dirs),
             "generated": generated,
             "issues": result["issues"],
+            **({"unenclosed": job.unenclosed} if job.unenclosed else {}),
         }
         _write_json(working / "import.json", info)
         wholeness.flush(working)
@@ -407,11 +418,13 @@ def _unwritable(folder: Path, error: OSError) -> PerfcaseError:
     return PerfcaseError("environment", f"{folder}: cannot be written: {error.strerror or error}", hint)
 
 
-def _prepare() -> None:
+def _prepare(meanwhile: Callable[[], object] | None) -> None:
     # Whatever fails here fails again, and is reported, where the template is used.
     with suppress(Exception):
         database.template()
         import_module("perfcase.terminal.render").console()
+    if meanwhile:
+        meanwhile()
 
 
 def _put_in_place(working: Path, target: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -49,13 +48,13 @@ def command(
     Example: perfcase import incident.perfcase -o /tmp/incident && duckdb /tmp/incident/case.duckdb
     """
     options = {"kallsyms": str(kallsyms)} if kallsyms else {}
-    if not tables_only:
-        # While the core reads the file.
-        threading.Thread(target=_load).start()
+    meanwhile = None if tables_only else _load
     for file in files:
         out = target_folder(file, output, several=len(files) > 1)
         with import_progress(file.name) as progress:
-            case = store.open_case(file, out, progress, force=force, options=options, debug_dirs=debug_dir or ())
+            case = store.open_case(
+                file, out, progress, force=force, options=options, debug_dirs=debug_dir or (), meanwhile=meanwhile
+            )
             if not tables_only:
                 progress("findings and report", sum(case.info["tables"].values()))
                 keep_answers(case)
@@ -106,6 +105,8 @@ def print_case(console: rich.console.Console, case: store.Case) -> None:
         empty = ", ".join(name for name, rows in tables.items() if not rows)
         console.print(rich.text.Text(f"empty: {safe(empty)}", style="dim"), soft_wrap=True)
     print_issues(console, case.info.get("issues", []))
+    if unenclosed := case.info.get("unenclosed"):
+        console.print(rich.text.Text(safe(unenclosed), style="dim"), soft_wrap=True)
     how = "imported before" if case.reused else f"imported in {case.info.get('duration_s', 0):.2f} s"
     total = plural(sum(tables.values()), "row")
     console.print(rich.text.Text(f"{safe(str(case.folder))}: {total}, {how}"), soft_wrap=True)

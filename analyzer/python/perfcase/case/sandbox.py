@@ -1,6 +1,7 @@
 """The restrictions of a process of an analysis or import, before it opens a capture or runs a user's SQL.
 
-Landlock allows only the named folders to read, one to write, and no TCP. seccomp allows no sockets, programs and processes.
+The server's processes and the child of an import on the command line (perfcase.case.enclosed) have the same ones.
+Landlock allows only the named folders to read, some to write, and no TCP. seccomp allows no sockets, programs and processes.
 Limits bound memory, time and files. If the kernel has no Landlock, an analysis cannot write any file: queries that need a
 scratch file fail. SQL is also restricted by the connection itself (perfcase.case.query); these restrictions are the second line of
 defence.
@@ -16,9 +17,10 @@ import struct
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import perfcase
-from perfcase_api import seccomp
+from perfcase.case import seccomp
 
 _PACKAGE = Path(perfcase.__file__).parent
 OWN = tuple(
@@ -33,7 +35,7 @@ OWN = tuple(
 
 
 def environment() -> dict[str, str]:
-    """Return what such a process gets of the server's environment: where code and the cache are, and how much memory a question may take: no secrets."""
+    """Return what such a process gets of the environment: where code and the cache are, and how much memory a question may take: no secrets."""
     kept = {name: os.environ[name] for name in ("HOME", "XDG_CACHE_HOME", "PERFCASE_MEMORY") if name in os.environ}
     path = os.pathsep.join(path for path in sys.path if path)
     return {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONPATH": path, **kept}
@@ -52,6 +54,8 @@ _SCOPES = 0b11
 _TRUNCATE_ABI = 3
 _PATH_BENEATH = 1
 _PR_SET_PDEATHSIG, _PR_SET_NAME, _PR_SET_NO_NEW_PRIVS = 1, 15, 38
+
+_is_fenced = False
 
 
 def missing() -> list[str]:
@@ -97,16 +101,42 @@ def limit(*, memory_bytes: int, cpu_seconds: int, file_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def fence(readable: Iterable[Path], writable: Path) -> bool:
-    """Restrict this process to these files and folders to read, and one folder to write. Return False if the kernel cannot.
+class Fence(NamedTuple):
+    """What holds of the restrictions."""
 
-    It must have one thread only: Landlock holds for the thread that asks and for those that it starts.
+    files: bool
+    calls: bool
+
+
+def fence(readable: Iterable[Path], *writable: Path, listable: Iterable[Path] = ()) -> Fence:
+    """Restrict this process to these files and folders to read, and these folders to write. Return what the kernel enforces.
+
+    Below ``listable`` it sees the names of files and folders only. It must have one thread only: Landlock holds for the thread that asks and for those that it starts.
     """
+    global _is_fenced
+    _is_fenced = True
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
-        return False
-    seccomp.refuse()
+        return Fence(files=False, calls=False)
+    calls = seccomp.refuse()
+    return Fence(_fence_files(libc, readable, writable, listable), calls)
+
+
+def is_fenced() -> bool:
+    """Return whether this process has given up its rights, so that it can start no other."""
+    return _is_fenced
+
+
+def foreign(folder: Path) -> Path | None:
+    """Return what a process that was taken over may have put below a folder to lead a reader elsewhere: a link, a pipe."""
+    made = [folder, *folder.rglob("*")]
+    return next((path for path in made if path.is_symlink() or not (path.is_file() or path.is_dir())), None)
+
+
+def _fence_files(
+    libc: ctypes.CDLL, readable: Iterable[Path], writable: Iterable[Path], listable: Iterable[Path]
+) -> bool:
     abi = _abi()
     if abi < 1:
         return False
@@ -119,7 +149,10 @@ def fence(readable: Iterable[Path], writable: Path) -> bool:
     try:
         for path in readable:
             _allow(libc, ruleset, path, _READ_FILE | _READ_DIR)
-        _allow(libc, ruleset, writable, rights & ~_EXECUTE)
+        for path in listable:
+            _allow(libc, ruleset, path, _READ_DIR)
+        for path in writable:
+            _allow(libc, ruleset, path, rights & ~_EXECUTE)
         return libc.syscall(_RESTRICT_SELF, ruleset, 0) == 0
     finally:
         os.close(ruleset)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase_api import seccomp
+from perfcase.case import seccomp
 
 REFUSED, ALLOWED, NO_SUCH = seccomp._ERRNO | errno.EPERM, seccomp._ALLOW, seccomp._ERRNO | errno.ENOSYS
 
@@ -74,7 +74,7 @@ def test_numbers_are_those_of_the_kernels_headers(machine: str) -> None:
 
 TRIED = """
 import ctypes, os, platform, socket, subprocess, threading
-from perfcase_api import seccomp
+from perfcase.case import seccomp
 ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)
 assert seccomp.is_there() and seccomp.refuse()
 libc = ctypes.CDLL(None, use_errno=True)
