@@ -34,6 +34,7 @@ class Play:
     findings: dict[str, list[str]] = field(default_factory=dict)
     blame: list[str] = field(default_factory=list)
     diff: list[str] = field(default_factory=list)
+    felt: dict[str, dict[str, float]] = field(default_factory=dict)
     trouble: str = ""
     true_also: str = ""
 
@@ -89,11 +90,23 @@ def false_alarms(play: Play, lines: list[str]) -> list[str]:
     return [line for line in lines if not line.startswith("note ") and not (true and re.search(true, line))]
 
 
+def is_felt(healthy: dict[str, float], bad: dict[str, float]) -> bool:
+    """Return whether clients feel a fault by their own clock: half as long again on average, or five more failures in a hundred."""
+    if not healthy.get("questions") or not bad.get("questions"):
+        return False
+    failed = bad["failed"] / bad["questions"] - healthy["failed"] / healthy["questions"]
+    return bad["mean_ms"] >= 1.5 * healthy["mean_ms"] or failed >= 0.05
+
+
 def judge(play: Play, folder: Path) -> None:
     """Ask everything about the recordings of a fault, or of a healthy workload."""
     for kind in ("healthy", "bad"):
         if (folder / f"{kind}.perfcase").exists():
             play.findings[kind] = findings(folder / f"{kind}.perfcase")
+        if (told := folder / f"{kind}.felt.json").exists():
+            play.felt[kind] = json.loads(told.read_text())
+    if getattr(play.module, "FELT", False) and not is_felt(play.felt.get("healthy", {}), play.felt.get("bad", {})):
+        play.trouble = f"its clients felt nothing of it: {play.felt}"
     if "bad" in play.findings:
         play.blame = blame(folder / "bad.perfcase")
         play.diff = compared(folder / "healthy.perfcase", folder / "bad.perfcase")
@@ -175,8 +188,9 @@ def main() -> int:
         plays.append(play)
         named = said(rank(play.findings.get("bad", []), play.words("NAMED")))
         alarms = false_alarms(play, play.findings.get("healthy", []))
+        waited = " → ".join(f"{each['mean_ms']:.1f} ms" for each in play.felt.values() if each.get("questions")) or "–"
         print(
-            f"{play.name}: findings {named}, false alarms {len(alarms)}, {time.monotonic() - began:.0f} s {play.trouble}",
+            f"{play.name}: findings {named}, false alarms {len(alarms)}, {time.monotonic() - began:.0f} s, its clients waited {waited} {play.trouble}",
             flush=True,
         )
     board = scoreboard(plays)
