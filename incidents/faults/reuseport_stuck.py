@@ -8,7 +8,9 @@ import os
 import socket
 import time
 
-CAUSE = "one of three processes of server waits for ledger (127.0.0.1:9100): the connections in its own queue wait for it"
+CAUSE = (
+    "one of three processes of server waits for ledger (127.0.0.1:9100): the connections in its own queue wait for it"
+)
 NAMED = r"server.*(ledger|9100)"
 BLAMED = r"^(client|server) .*ledger"
 MOVED = r"(client|server).*(ledger|9100)"
