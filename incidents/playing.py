@@ -68,6 +68,7 @@ def record(path: Path, kind: str, output: Path, *, root: Path = ROOT, whole_host
     """Play a file in namespaces of its own, and record its processes, or the whole host."""
     output.parent.mkdir(parents=True, exist_ok=True)
     output.unlink(missing_ok=True)
+    output.with_suffix(".felt.json").unlink(missing_ok=True)
     words = ["unshare", "--net", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child", "sh", "-c", ENTER]
     words += ["sh", root, path.relative_to(HERE), HERE, kind]
     with (
@@ -91,6 +92,8 @@ def record(path: Path, kind: str, output: Path, *, root: Path = ROOT, whole_host
                 scene.stdin.flush()
                 recorder.communicate(timeout=seconds + 120)
             scene.stdin.write("done\n")
+            scene.stdin.flush()
+            output.with_suffix(".felt.json").write_text(scene.stdout.readline() or "{}")
         finally:
             # The end of its input ends the scene, also where this was interrupted: it removes its control groups and throttles.
             with contextlib.suppress(OSError):

@@ -82,6 +82,61 @@ def sql(text: str) -> None:
     session.socket.close()
 
 
+def mariadb(scene, *settings: str) -> None:
+    """MariaDB on port 3306, with an empty database shop and no accounts."""
+    data = scene.folder / "maria"
+    scene.run("mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={data}", "--skip-test-db")
+    scene.start(
+        "mariadbd",
+        "--no-defaults",
+        "--user=root",
+        f"--datadir={data}",
+        "--socket=/scene/maria.sock",
+        "--port=3306",
+        "--bind-address=127.0.0.1",
+        "--skip-grant-tables",
+        "--innodb-flush-method=fsync",
+        *settings,
+    )
+    scene.wait_port(3306)
+    MariaSession("").run("CREATE DATABASE shop")
+
+
+class MariaSession:
+    """A session of the protocol of MariaDB and MySQL (MariaDB's manual, "Client/Server Protocol"), without an account."""
+
+    def __init__(self, database: str = "shop") -> None:
+        self.socket = socket.create_connection(("127.0.0.1", 3306))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.file = self.socket.makefile("rb")
+        self._packet()  # its greeting
+        can = 0x8200 | (8 if database else 0)  # PROTOCOL_41, SECURE_CONNECTION, CONNECT_WITH_DB
+        words = can.to_bytes(4, "little") + (1 << 24).to_bytes(4, "little") + bytes([33]) + bytes(23) + b"root\0\0"
+        self._send(words + (database.encode() + b"\0" if database else b""), 1)
+        self._packet()
+
+    def _send(self, body: bytes, number: int) -> None:
+        self.socket.sendall(len(body).to_bytes(3, "little") + bytes([number]) + body)
+
+    def _packet(self) -> bytes:
+        head = self.file.read(4)
+        if len(head) < 4:
+            raise OSError("the server closed the session")
+        body = self.file.read(int.from_bytes(head[:3], "little"))
+        if body[:1] == b"\xff":
+            raise OSError(body.decode(errors="replace"))
+        return body
+
+    def run(self, text: str) -> None:
+        """Run a statement, and wait for the end of its answer."""
+        self._send(b"\3" + text.encode(), 0)
+        if self._packet()[:1] == b"\0":
+            return
+        for _ in ("columns", "rows"):
+            while (body := self._packet())[:1] != b"\xfe" or len(body) > 8:
+                pass
+
+
 def get(url: str) -> None:
     """Ask a web server for a page, on a connection of its own."""
     with urllib.request.urlopen(url, timeout=30) as page:
@@ -113,7 +168,8 @@ def redis_client(scene, name: str, *words: str, pause_s: float = 0.002, count: i
         link = links.get(threading.get_ident()) or links.setdefault(
             threading.get_ident(), socket.create_connection(("127.0.0.1", 6379))
         )
-        ask_redis(link, *words)
+        with scene.clock.asking():
+            ask_redis(link, *words)
         time.sleep(pause_s)
 
     scene.fork(name, ask, count=count)
@@ -130,6 +186,20 @@ def nginx(
     )
     scene.start("nginx", "-c", "/scene/nginx.conf")
     scene.wait_port(8080)
+
+
+def php(scene, code: str, *, children: int) -> None:
+    """PHP-FPM with a number of processes, behind nginx on port 8080: ``code`` is /page.php."""
+    Path("/scene/page.php").write_text(textwrap.dedent(code))
+    Path("/scene/fpm.conf").write_text(
+        "[global]\nerror_log = /scene/fpm.log\ndaemonize = no\n"
+        f"[www]\nuser = www-data\ngroup = www-data\nlisten = 127.0.0.1:9000\npm = static\npm.max_children = {children}\n"
+        "php_admin_value[session.save_path] = /scene\n"
+    )
+    scene.start("php-fpm8.2", "-y", "/scene/fpm.conf")
+    scene.wait_port(9000)
+    passed = "fastcgi_pass 127.0.0.1:9000; include /etc/nginx/fastcgi_params; fastcgi_param SCRIPT_FILENAME /scene$uri;"
+    nginx(scene, f"location / {{ {passed} }}")
 
 
 def gunicorn(scene, code: str, *options: str, port: int = 8000, group: str | None = None) -> None:
@@ -167,7 +237,8 @@ def web_clients(scene, url: str, *, count: int = 4, pause_s: float = 0.01, name:
     """A process that asks a web server from several threads."""
 
     def ask() -> None:
-        get(url)
+        with scene.clock.asking():
+            get(url)
         time.sleep(pause_s)
 
     scene.fork(name, ask, count=count)
@@ -190,8 +261,9 @@ def kept_clients(
     def ask() -> None:
         link = links.setdefault(threading.get_ident(), http.client.HTTPConnection("127.0.0.1", port, timeout=60))
         try:
-            link.request(method, path, headers={word.replace("_", "-"): value for word, value in headers.items()})
-            link.getresponse().read()
+            with scene.clock.asking():
+                link.request(method, path, headers={word.replace("_", "-"): value for word, value in headers.items()})
+                link.getresponse().read()
         except (http.client.HTTPException, OSError):
             link.close()
         time.sleep(random.uniform(0.5, 1.5) * pause_s)

@@ -10,15 +10,17 @@ case $guest in
 guest) root=build/incidents/guest/root more=,linux-image-amd64,kmod complete=build/incidents/guest/complete ;;
 *) echo "usage: root.sh [guest]" >&2; exit 1 ;;
 esac
-[ ! -e $complete ] || exit 0
+programs=python3,gunicorn,postgresql,redis-server,nginx-light,openjdk-17-jdk-headless,dnsmasq-base,memcached,haproxy,nodejs,sqlite3
+programs=$programs,mariadb-server,php8.2-fpm,apache2-utils,fio,stress-ng,iproute2,procps,make,gcc,libc6-dev,e2fsprogs,mount$more
+[ "$(cat $complete 2>/dev/null)" != $programs ] || exit 0
 [ "$(id -u)" = 0 ] || { echo "incidents: run it as root" >&2; exit 1; }
 command -v mmdebstrap >/dev/null || apt-get install -qq -y --no-install-recommends mmdebstrap >/dev/null
 [ -z "$guest" ] || command -v qemu-system-x86_64 >/dev/null || apt-get install -qq -y --no-install-recommends qemu-system-x86 seabios >/dev/null
-echo "incidents: a Debian with PostgreSQL, Redis, nginx, Java, Node.js and others for $root; takes 2 minutes" >&2
+echo "incidents: a Debian with PostgreSQL, MariaDB, Redis, nginx, Java, Node.js and others for $root; takes 2 minutes" >&2
 mkdir -p "${root%/*}"
 rm -rf $root
 mmdebstrap --quiet --mode=root --variant=apt --aptopt='Acquire::Languages "none"' --aptopt='APT::Install-Recommends "false"' \
-    --include=python3,gunicorn,postgresql,redis-server,nginx-light,openjdk-17-jdk-headless,dnsmasq-base,memcached,haproxy,nodejs,sqlite3,apache2-utils,fio,stress-ng,iproute2,procps,make,gcc,libc6-dev,e2fsprogs,mount$more \
+    --include=$programs \
     --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     bookworm $root
 if [ "$guest" ]; then
@@ -49,4 +51,4 @@ INIT
     mke2fs -q -t ext4 -d $root build/incidents/guest/disk
     rm -rf $root
 fi
-touch $complete
+echo $programs >$complete

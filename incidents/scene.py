@@ -4,19 +4,23 @@
 root folder of the suite, so whatever it starts ends with it. Only Python's standard library is there.
 
 The suite talks to it by two lines: the scene writes ``record`` when the load is under way, and reads a line when the recording has
-begun, and another when it is over.
+begun, and another when it is over; then it writes what its clients felt.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import http.client
 import importlib.util
+import json
+import mmap
 import os
 import pwd
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -27,11 +31,60 @@ V2 = Path("/sys/fs/cgroup")
 PR_SET_NAME = 15
 
 
+class Clock:
+    """How long the clients waited for what they asked for, by their own clock.
+
+    It is memory that the scene's processes share, so a note of it is no system call that a recording would have.
+    """
+
+    PAGE, NOTE = 1 << 20, struct.Struct("ddd")  # began, took (0: nobody has answered yet), 1: an error
+
+    def __init__(self, processes: int = 32) -> None:
+        self.notes = mmap.mmap(-1, self.PAGE * processes)
+        self.ends = [self.PAGE * process for process in range(1, processes + 1)]
+        self.places = iter(())
+
+    def next_process(self) -> None:
+        """Give the process that is forked now its part of the memory."""
+        self.places = iter(())  # more processes than there is memory for: what the others note will do
+        if self.ends:
+            end = self.ends.pop(0)
+            self.places = iter(range(end - self.PAGE, end - self.NOTE.size, self.NOTE.size))
+
+    @contextlib.contextmanager
+    def asking(self):
+        """Time one question; an exception is an error."""
+        place, began, failed = next(self.places, None), time.monotonic(), 1.0
+        if place is None:
+            yield
+            return
+        self.NOTE.pack_into(self.notes, place, began, 0, 0)
+        try:
+            yield
+            failed = 0.0
+        finally:
+            self.NOTE.pack_into(self.notes, place, began, time.monotonic() - began, failed)
+
+    def told(self, since: float, until: float) -> dict[str, float]:
+        """What clients felt between two times: questions that were in flight then, also those that nobody has answered."""
+        took, failed = [], 0
+        for page in range(0, len(self.notes), self.PAGE):
+            for place in range(page, page + self.PAGE - self.NOTE.size, self.NOTE.size):
+                began, lasted, error = self.NOTE.unpack_from(self.notes, place)
+                if not began:
+                    break
+                if began < until and not (lasted and began + lasted < since):
+                    took.append(lasted or until - began)
+                    failed += bool(error)
+        return {"questions": len(took), "mean_ms": sum(took) / max(1, len(took)) * 1000, "failed": failed}
+
+
 class Scene:
     """One run of a workload, with its fault or without."""
 
     def __init__(self, folder: Path, is_bad: bool) -> None:
         self.folder, self.is_bad = folder, is_bad
+        self.clock = Clock()
         self.groups: list[Path] = []
         self.throttled: dict[Path, str] = {}
 
@@ -63,6 +116,7 @@ class Scene:
 
     def fork(self, name: str, work, *, count: int = 1, group: str | None = None) -> int:
         """Start a process that calls ``work`` again and again, in ``count`` threads; returns its PID."""
+        self.clock.next_process()
         child = os.fork()
         if child:
             return child
@@ -73,7 +127,7 @@ class Scene:
         def again() -> None:
             ctypes.CDLL(None).prctl(PR_SET_NAME, name[:15].encode(), 0, 0, 0)
             while True:
-                with contextlib.suppress(OSError, EOFError):
+                with contextlib.suppress(OSError, EOFError, http.client.HTTPException):
                     work()
 
         for _ in range(count - 1):
@@ -173,8 +227,10 @@ class Scene:
         time.sleep(1)  # what began with the load is over
         print("record", flush=True)
         sys.stdin.readline()
+        since = time.monotonic()
         yield
         sys.stdin.readline()
+        print(json.dumps(self.clock.told(since, time.monotonic())), flush=True)
 
     def close(self) -> None:
         """Remove the control groups, whose processes end first, and the throttles."""

@@ -34,6 +34,7 @@ class Play:
     findings: dict[str, list[str]] = field(default_factory=dict)
     blame: list[str] = field(default_factory=list)
     diff: list[str] = field(default_factory=list)
+    felt: dict[str, dict[str, float]] = field(default_factory=dict)
     trouble: str = ""
     true_also: str = ""
 
@@ -89,11 +90,23 @@ def false_alarms(play: Play, lines: list[str]) -> list[str]:
     return [line for line in lines if not line.startswith("note ") and not (true and re.search(true, line))]
 
 
+def is_felt(healthy: dict[str, float], bad: dict[str, float]) -> bool:
+    """Return whether clients feel a fault by their own clock: half as long again on average, or five more failures in a hundred."""
+    if not healthy.get("questions") or not bad.get("questions"):
+        return False
+    failed = bad["failed"] / bad["questions"] - healthy["failed"] / healthy["questions"]
+    return bad["mean_ms"] >= 1.5 * healthy["mean_ms"] or failed >= 0.05
+
+
 def judge(play: Play, folder: Path) -> None:
     """Ask everything about the recordings of a fault, or of a healthy workload."""
     for kind in ("healthy", "bad"):
         if (folder / f"{kind}.perfcase").exists():
             play.findings[kind] = findings(folder / f"{kind}.perfcase")
+        if (told := folder / f"{kind}.felt.json").exists():
+            play.felt[kind] = json.loads(told.read_text())
+    if getattr(play.module, "FELT", False) and not is_felt(play.felt.get("healthy", {}), play.felt.get("bad", {})):
+        play.trouble = f"its clients felt nothing of it: {play.felt}"
     if "bad" in play.findings:
         play.blame = blame(folder / "bad.perfcase")
         play.diff = compared(folder / "healthy.perfcase", folder / "bad.perfcase")
@@ -104,35 +117,55 @@ def said(place: int | None) -> str:
     return "–" if place is None else str(place)
 
 
-def scoreboard(plays: list[Play]) -> str:
-    """docs/diagnosis.md: what was named, at which rank, and every false alarm."""
+def row(play: Play) -> str:
+    """A fault's row of the table."""
+    named = rank(play.findings["bad"], play.words("NAMED"))
+    blamed = rank(play.blame, play.words("BLAMED"))
+    moved = rank(play.diff, "|".join(filter(None, (play.words("MOVED"), play.words("NAMED")))))
+    first = (play.findings["bad"] or ["nothing"])[0].replace("|", "·")[:150]
+    return f"| {play.name} | {said(named)} | {said(blamed)} | {said(moved)} | {first} |"
+
+
+def name_of(line: str) -> str:
+    """The scene that a row is of."""
+    return line.split(" | ")[0].removeprefix("| ")
+
+
+def scoreboard(plays: list[Play], before: str = "", workloads: int | None = None) -> str:
+    """docs/diagnosis.md: what was named, at which rank, and every false alarm. Rows of an older board stay where their scene was not played again.
+
+    ``workloads`` is the number of healthy ones that the board has, which have no row if nothing false is said of them.
+    """
+    played = {play.name for play in plays if play.findings}
+    older, _, older_alarms = before.partition("| healthy recording |")
+    stay = [
+        [line for line in text.splitlines()[skip:] if line.startswith("| ") and name_of(line) not in {*played, "fault"}]
+        for text, skip in ((older, 0), (older_alarms, 1))
+    ]
     faults = [play for play in plays if play.words("NAMED") and "bad" in play.findings]
-    lines = ["| fault | findings | blame | diff | what the findings begin with |", "|---|---|---|---|---|"]
-    ranks = []
-    for play in faults:
-        named = rank(play.findings["bad"], play.words("NAMED"))
-        blamed, moved = (
-            rank(play.blame, play.words("BLAMED")),
-            rank(play.diff, "|".join(filter(None, (play.words("MOVED"), play.words("NAMED"))))),
-        )
-        first = (play.findings["bad"] or ["nothing"])[0].replace("|", "·")[:150]
-        ranks.append((named, blamed, moved))
-        lines.append(f"| {play.name} | {said(named)} | {said(blamed)} | {said(moved)} | {first} |")
-    healthy = [(play, false_alarms(play, play.findings["healthy"])) for play in plays if "healthy" in play.findings]
-    alarms = [(play.name, line) for play, found in healthy for line in found]
-    count = max(1, len(faults))
+    rows = sorted([*stay[0], *map(row, faults)], key=name_of)
+    ranks = [[int(place) if place.isdigit() else None for place in line.split(" | ")[1:4]] for line in rows]
+    healthy = [play for play in plays if "healthy" in play.findings]
+    alarm_rows = [
+        f"| {play.name} | {line.replace('|', '·')[:200]} |"
+        for play in healthy
+        for line in false_alarms(play, play.findings["healthy"])
+    ]
+    alarm_rows = sorted([*stay[1], *alarm_rows], key=name_of)
+    count, healthy_count = max(1, len(rows)), len(healthy) if workloads is None else len(rows) + workloads
     head = [
-        f"- {len(faults)} faults: named first by the findings {sum(r[0] == 1 for r in ranks)} ({sum(r[0] == 1 for r in ranks) / count:.0%}), "
+        f"- {len(rows)} faults: named first by the findings {sum(r[0] == 1 for r in ranks)} ({sum(r[0] == 1 for r in ranks) / count:.0%}), "
         f"at any rank {sum(r[0] is not None for r in ranks)}; by the first three lines of blame {sum((r[1] or 9) <= 3 for r in ranks)}; by the "
         f"first three of diff {sum((r[2] or 9) <= 3 for r in ranks)}.",
-        f"- {len(healthy)} healthy recordings: {len({name for name, _ in alarms})} with a false finding, "
-        f"{sum(line.startswith('critical') for _, line in alarms)} critical.",
+        f"- {healthy_count} healthy recordings: {len(set(map(name_of, alarm_rows)))} with a false finding, "
+        f"{sum(' | critical' in line for line in alarm_rows)} critical.",
         "",
+        "| fault | findings | blame | diff | what the findings begin with |",
+        "|---|---|---|---|---|",
     ]
-    alarm_lines = ["", "| healthy recording | said and not true |", "|---|---|"]
-    alarm_lines += [f"| {name} | {line.replace('|', '·')[:200]} |" for name, line in alarms]
     failed = [f"- {play.name}: not played: {play.trouble}" for play in plays if play.trouble]
-    return "\n".join(head + lines + alarm_lines + (["", *failed] if failed else [])) + "\n"
+    alarms = ["", "| healthy recording | said and not true |", "|---|---|", *alarm_rows]
+    return "\n".join(head + rows + alarms + (["", *failed] if failed else [])) + "\n"
 
 
 def write(doc: Path, mark: str, board: str) -> None:
@@ -140,6 +173,11 @@ def write(doc: Path, mark: str, board: str) -> None:
     text = doc.read_text()
     before, after = text.split(f"<!-- {mark} -->")[0], text.split(f"<!-- end of {mark} -->")[1]
     doc.write_text(f"{before}<!-- {mark} -->\n{board}<!-- end of {mark} -->{after}")
+
+
+def read(doc: Path, mark: str) -> str:
+    """Read the scoreboard between the markers of a page."""
+    return doc.read_text().split(f"<!-- {mark} -->\n")[1].split(f"<!-- end of {mark} -->")[0]
 
 
 def main() -> int:
@@ -152,7 +190,9 @@ def main() -> int:
         help="whole hosts: play in a guest, see guest.py, which lists what is played there if none is named",
     )
     parser.add_argument("--judge-only", action="store_true", help="judge the recordings that are there; play nothing")
-    parser.add_argument("--doc", type=Path, help="write the scoreboard between the markers of this page")
+    parser.add_argument(
+        "--doc", type=Path, help="write the scoreboard between the markers of this page; with names, only their rows"
+    )
     options = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("incidents: run it as root: it makes namespaces and control groups, and records")
@@ -175,14 +215,20 @@ def main() -> int:
         plays.append(play)
         named = said(rank(play.findings.get("bad", []), play.words("NAMED")))
         alarms = false_alarms(play, play.findings.get("healthy", []))
+        waited = " → ".join(f"{each['mean_ms']:.1f} ms" for each in play.felt.values() if each.get("questions")) or "–"
         print(
-            f"{play.name}: findings {named}, false alarms {len(alarms)}, {time.monotonic() - began:.0f} s {play.trouble}",
+            f"{play.name}: findings {named}, false alarms {len(alarms)}, {time.monotonic() - began:.0f} s, its clients waited {waited} {play.trouble}",
             flush=True,
         )
     board = scoreboard(plays)
     print("\n" + board)
     if options.doc:
-        write(options.doc, "guest's board" if options.guest else "board", board)
+        mark = "guest's board" if options.guest else "board"
+        if options.names:
+            names = playing.paths(list(guest.NAMES) if options.guest else [])
+            workloads = sum(path.parent.name == "healthy" for path in names)
+            board = scoreboard(plays, read(options.doc, mark), workloads)
+        write(options.doc, mark, board)
     return 1 if any(play.trouble for play in plays) else 0
 
 

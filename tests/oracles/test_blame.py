@@ -200,6 +200,23 @@ def test_who_holds_a_lock_and_waits_for_its_client_is_named(known) -> None:
     assert known["fired when healthy"] == []
 
 
+def test_a_wait_for_the_reply_to_a_stream_is_followed_to_the_other_end(known) -> None:
+    """The sender writes unasked on a connection that it took; who waits for it waits for the copy, which sleeps."""
+    total = waits.TURNS * waits.SLEEP_S
+    for comm in ("asker", "commits"):
+        slept = waited(known["faulty"], comm, "sleep", "copy", "clock_nanosleep")
+        assert (0.8 if comm == "asker" else 0) * total <= slept < 1.5 * total
+        assert waited(known["healthy"], comm, "sleep", "copy") < 0.02 * total
+    assert waited(known["faulty"], "asker", "no_work") < 0.1 * total
+
+
+def test_an_answer_in_two_parts_is_no_stream(known) -> None:
+    """Who sent it and has nothing to do does not wait for a reply: its client has all of it, and thinks."""
+    for kind in ("faulty", "healthy"):
+        assert waited(known[kind], "waits", "no_work", "pager", "recvfrom") > 0.3 * waits.TURNS * 6 * waits.SLEEP_S
+        assert waited(known[kind], "waits", "sleep", "reader") == 0
+
+
 def test_who_has_the_cpu_is_named(known) -> None:
     # Each of the two needs 0.2 s of the one CPU.
     assert waited(known["faulty"], "bound", "cpu_taken", "hog") > 0.1

@@ -3,6 +3,10 @@
     convoy: three processes take one lock in turn; the holder computes (healthy: each has a lock of its own)
     chain:  the first asks the second, which asks the third; the third sleeps (healthy: it answers at once)
     held:   a process answers what another may write only when its own client says more (healthy: the client says it at once)
+    stream: a process answers when a copy has what it sent: the sender of the copy's stream waits for the reply to it, and the copy sleeps first
+            (healthy: the copy replies at once)
+    pages:  a process sends its answers in two parts, the second when there is room for it, and holds what another wants until its client, who
+            has all of it, says more
     hog:    two processes want the one CPU that both are bound to (healthy: one of them only)
 
 Its processes have names, which is how a test finds them.
@@ -12,6 +16,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import socket
 import sys
 import tempfile
@@ -113,6 +118,86 @@ def held(folder: str, healthy: bool) -> list[int]:
     return [*clients, *servers]
 
 
+def stream(healthy: bool) -> list[int]:
+    asked, answered, told, done = (os.pipe() for _ in range(4))
+    listening = socket.create_server(("127.0.0.1", 0))
+    address = listening.getsockname()
+
+    def ask() -> None:
+        for _ in range(TURNS):
+            os.write(asked[1], b"?")
+            os.read(answered[0], 1)
+
+    def commit() -> None:
+        for _ in range(TURNS):
+            os.read(asked[0], 1)
+            for record in (b"1", b"2"):
+                os.write(told[1], record)
+                time.sleep(0.002)
+            os.read(done[0], 1)
+            os.write(answered[1], b"!")
+
+    def send() -> None:
+        connection, _ = listening.accept()
+        while True:
+            for ready in select.select([told[0], connection], [], [])[0]:
+                if ready is connection:
+                    if not connection.recv(100):
+                        return
+                    os.write(done[1], b".")
+                elif record := os.read(told[0], 1):
+                    connection.send(record)
+
+    def copy() -> None:
+        with socket.create_connection(address) as connection:
+            for _ in range(TURNS):
+                while b"2" not in connection.recv(100):
+                    pass
+                if not healthy:
+                    time.sleep(SLEEP_S)
+                connection.send(b"have it")
+
+    parts = [named(*each) for each in (("asker", ask), ("commits", commit), ("sender", send), ("copy", copy))]
+    listening.close()
+    return parts
+
+
+def pages(folder: str) -> list[int]:
+    listening = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+
+    def serve(server: socket.socket) -> None:
+        client, _ = server.accept()
+        file = os.open(f"{folder}/page", os.O_CREAT | os.O_RDWR)
+        while line := client.recv(100):
+            fcntl.flock(file, fcntl.LOCK_UN if line == b"commit" else fcntl.LOCK_EX)
+            if line == b"select":
+                fcntl.flock(file, fcntl.LOCK_UN)
+            client.send(b"one")
+            select.select([], [client], [])
+            client.send(b"two")
+
+    def ask(server: socket.socket, lines: list[bytes], pause_s: float) -> None:
+        with socket.create_connection(server.getsockname()) as connection:
+            end = time.monotonic() + TURNS * 6 * SLEEP_S
+            while time.monotonic() < end:
+                for line in lines:
+                    connection.send(line)
+                    answer = b""
+                    while len(answer) < 6:
+                        answer += connection.recv(100)
+                    time.sleep(pause_s if line == b"begin" else 0.001)
+
+    asked = [([b"begin", b"commit"], SLEEP_S), ([b"select"], 0)]
+    servers = [named(name, partial(serve, server)) for name, server in zip(("pager", "waits"), listening, strict=True)]
+    clients = [
+        named(name, partial(ask, server, *lines))
+        for name, server, lines in zip(("reader", "other"), listening, asked, strict=True)
+    ]
+    for server in listening:
+        server.close()
+    return [*clients, *servers]
+
+
 def hog(healthy: bool) -> list[int]:
     def run(seconds: float) -> None:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -130,6 +215,8 @@ def main() -> None:
             "convoy": lambda: convoy(folder, healthy),
             "chain": lambda: chain(healthy),
             "held": lambda: held(folder, healthy),
+            "stream": lambda: stream(healthy),
+            "pages": lambda: pages(folder),
             "hog": lambda: hog(healthy),
         }
         for name, part in parts.items():

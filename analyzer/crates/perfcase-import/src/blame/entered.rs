@@ -140,8 +140,12 @@ fn call_of(thread: &mut Thread, things: &Descriptors, did: &Did, asks_nothing: b
 fn tells(thread: &mut Thread, things: &Descriptors, did: &Did, is_end: bool) -> bool {
     let descriptor = did.descriptor;
     let is_taken = things.thing(descriptor) == Thing::Socket && things.is_served(descriptor);
+    // A poll that a write follows at once waited for room: the rest of what the thread had to say is no answer to anything new.
+    let has_polled = descriptor != NONE && thread.polled.is_some() && did.kind != CallKind::Send;
+    if has_polled || did.kind == CallKind::Poll && !did.is_ready() {
+        thread.stream.waited();
+    }
     match did.kind {
-        CallKind::Poll => thread.stream.waited(),
         CallKind::Send if is_end => thread.stream.closed(descriptor),
         CallKind::Send if is_taken && did.is_ready() => thread.stream.wrote(descriptor),
         CallKind::Read if is_taken && did.is_ready() => return thread.stream.read(descriptor),
@@ -285,7 +289,12 @@ mod tests {
                 let (number, error) = (names.number(name), (ret < 0).then_some(11));
                 let kind = names.kind(number);
                 let did = Did { start: 0, end: 9, name: number, kind, descriptor, ret: Some(ret), error };
-                call_of(&mut thread, &things, &did, false, name == "close").is_reply
+                let call = call_of(&mut thread, &things, &did, false, name == "close");
+                if kind == CallKind::Poll && did.is_ready() {
+                    thread.polled = Some(thread.calls.len());
+                    thread.calls.push(call);
+                }
+                call.is_reply
             };
             calls.iter().map(|&(name, descriptor, ret)| add(name, descriptor, ret)).collect::<Vec<_>>().pop().unwrap()
         };
@@ -298,6 +307,7 @@ mod tests {
         assert!(!replies(&[hear, say, say, poll, hear]));
         assert!(!replies(&[say, poll, ring, look, say, poll, ("recvfrom", 2, 39)]));
         assert!(!replies(&[say, poll, ring, say, ("close", 1, 0), poll, hear]));
+        assert!(!replies(&[hear, say, poll, say, poll, say, poll, hear]), "an answer that had no room");
     }
 
     #[test]
