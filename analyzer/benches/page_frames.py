@@ -1,8 +1,8 @@
 """How evenly the time line is drawn while it is moved: ``python analyzer/benches/page_frames.py [CAPTURE]``.
 
 Without a capture it makes one: 10 million intervals of 1,000 threads on 8 CPUs. Chromium opens the time line of it; for 10 s a wheel moves and
-zooms it. A frame that comes more than 25 ms after the one before is dropped: at 60 frames a second one comes every 17 ms.
-It says how many, the longest pause, and bytes and times of the server's answers.
+zooms it. It says how many frames were dropped, what the page's main thread spent in each, the longest pause, and bytes and times of the
+server's answers.
 """
 
 from __future__ import annotations
@@ -17,54 +17,22 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from analyzer.benches.captures import FOLDER  # noqa: E402 - from the repository
+from analyzer.benches.page_moves import ALL_WAYS, Moved, moved  # noqa: E402
 from tests.support.perfdata import SWITCH, Recording  # noqa: E402
 from tests.web.chromium import Page, chromium  # noqa: E402
 
 THREADS, CPUS, INTERVALS = 1000, 8, 10_000_000
 SECONDS = 10
-DROPPED_MS = 25
 _SWITCH = struct.Struct("<IHHQIIQIIIHBBi16siiq16sii4x")
 """A sample of sched_switch as Recording writes it: these have the names of their threads."""
 OPEN_S = 120
-_OBSERVE = """
-(async () => {
-  const line = document.querySelector('.line'), box = line.getBoundingClientRect();
-  const gaps = [], answers = [], tasks = [];
-  new PerformanceObserver((found) => answers.push(...found.getEntries())).observe({ type: 'resource' });
-  new PerformanceObserver((found) => tasks.push(...found.getEntries())).observe({ type: 'longtask' });
-  const roll = (more) => line.dispatchEvent(new WheelEvent('wheel', {
-    clientX: box.x + box.width / 2, clientY: box.y + 100, bubbles: true, cancelable: true, ...more }));
-  // A second of each: in, to the right, down, out, to the left, up.
-  const turns = [
-    () => roll({ ctrlKey: true, deltaY: -1 }), () => roll({ shiftKey: true, deltaY: 20 }), () => { line.scrollTop += 15; },
-    () => roll({ ctrlKey: true, deltaY: 1 }), () => roll({ shiftKey: true, deltaY: -20 }), () => { line.scrollTop -= 15; },
-  ];
-  const frame = () => new Promise(requestAnimationFrame);
-  let last = await frame();
-  const begin = last;
-  for (let number = 0; last < begin + SECONDS * 1000; number++) {
-    // Zooming by hand is not as quick as frames are.
-    const turn = Math.floor((last - begin) / 1000) % turns.length;
-    if (turn % 3 || number % 6 === 0) turns[turn]();
-    const now = await frame();
-    gaps.push(now - last);
-    last = now;
-  }
-  return {
-    gaps,
-    tasks: tasks.map(({ duration }) => duration),
-    memory: performance.memory?.usedJSHeapSize ?? 0,
-    answers: answers.map(({ name, encodedBodySize, decodedBodySize, duration }) => ({ name, encodedBodySize, decodedBodySize, duration })),
-  };
-})()
-"""
 
 
 def made(path: Path) -> Path:
@@ -113,8 +81,8 @@ def served(capture: Path) -> Iterator[str]:
         child.wait()
 
 
-def moved(page: Page, address: str) -> dict:
-    """Return what was seen while the time line was moved."""
+def opened(page: Page, address: str) -> float:
+    """Open the time line; return after how many seconds it is whole."""
     page.open(address)
     begin = time.monotonic()
     while not page.see(
@@ -125,29 +93,39 @@ def moved(page: Page, address: str) -> dict:
                 f"the time line is not there after {OPEN_S} s: {page.see('document.body.innerText.slice(0, 500)')}"
             )
         time.sleep(0.1)
-    return {"open": time.monotonic() - begin, **page.see(_OBSERVE.replace("SECONDS", str(SECONDS)))}
+    return time.monotonic() - begin
+
+
+def told(seen: Moved) -> Iterator[str]:
+    """Yield what is printed of a run."""
+    yield f"frames: {len(seen.gaps)} in {SECONDS} s, dropped: {seen.dropped}, longest pause: {max(seen.gaps):.0f} ms; heap: {seen.memory / 1e6:.0f} MB"
+    yield from seen.lines()
+    yield f"tasks of more than 50 ms: {len(seen.tasks)}, {sum(seen.tasks):.0f} ms"
+    answers = [one for one in seen.answers if "/views/" in one["name"]]
+    sizes = [sum(one[key] for one in answers) for key in ("encodedBodySize", "decodedBodySize")]
+    yield f"answers: {len(answers)}, {sizes[0]:,} bytes on the wire, {sizes[1]:,} unpacked"
+    for one in sorted(answers, key=lambda each: -each["decodedBodySize"])[:6]:
+        view = one["name"].partition("/views/")[2].partition("?")[0]
+        yield f"  {view}: {one['encodedBodySize']:,} bytes of {one['decodedBodySize']:,}, {one['duration']:.0f} ms"
 
 
 def main() -> None:
     """Measure, and print a line for each figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("capture", type=Path, nargs="?")
-    capture = parser.parse_args().capture or made(FOLDER / "10M-intervals.data")
-    with served(capture) as address, tempfile.TemporaryDirectory() as profile, chromium(Path(profile)) as page:
-        seen = moved(page, address)
-    gaps = seen["gaps"]
-    dropped = [gap for gap in gaps if gap > DROPPED_MS]
-    print(f"{capture.name}: the whole time line after {seen['open']:.1f} s")
-    print(
-        f"frames: {len(gaps)} in {SECONDS} s, dropped: {len(dropped)}, longest pause: {max(gaps):.0f} ms; heap: {seen['memory'] / 1e6:.0f} MB"
-    )
-    print(f"tasks of more than 50 ms: {len(seen['tasks'])}, {sum(seen['tasks']):.0f} ms")
-    answers = [one for one in seen["answers"] if "/views/" in one["name"]]
-    sizes = [sum(one[key] for one in answers) for key in ("encodedBodySize", "decodedBodySize")]
-    print(f"answers: {len(answers)}, {sizes[0]:,} bytes on the wire, {sizes[1]:,} unpacked")
-    for one in sorted(answers, key=lambda each: -each["decodedBodySize"])[:6]:
-        view = one["name"].partition("/views/")[2].partition("?")[0]
-        print(f"  {view}: {one['encodedBodySize']:,} bytes of {one['decodedBodySize']:,}, {one['duration']:.0f} ms")
+    parser.add_argument("--address", help="the time line of a server that runs")
+    parser.add_argument("--runs", type=int, default=1)
+    given = parser.parse_args()
+    with ExitStack() as stack:
+        capture = given.capture or (None if given.address else made(FOLDER / "10M-intervals.data"))
+        address = given.address or stack.enter_context(served(capture))
+        for _ in range(given.runs):
+            with tempfile.TemporaryDirectory() as profile, chromium(Path(profile)) as page:
+                print(
+                    f"{capture.name if capture else address}: the whole time line after {opened(page, address):.1f} s"
+                )
+                for line in told(moved(page, ALL_WAYS, SECONDS)):
+                    print(line)
 
 
 if __name__ == "__main__":

@@ -100,6 +100,21 @@ class Page:
                 self.priorities[params["request"]["url"]] = params["request"]["headers"].get("Priority")
             case "Fetch.requestPaused":
                 self.held.append(params["requestId"])
+            case "Tracing.dataCollected":
+                self._trace += params["value"]
+            case "Tracing.tracingComplete":
+                self._is_traced = True
+
+    @contextmanager
+    def traced(self) -> Iterator[list[dict[str, Any]]]:
+        """What the browser's threads do while the block runs: its own trace, there when the block has ended."""
+        self._trace: list[dict[str, Any]] = []
+        self._is_traced = False
+        self.call("Tracing.start", categories="-*,toplevel,devtools.timeline,v8", transferMode="ReportEvents")
+        yield self._trace
+        self.call("Tracing.end")
+        while not self._is_traced:
+            self._note(self._read())
 
     @contextmanager
     def hold(self, *patterns: str) -> Iterator[None]:
