@@ -15,7 +15,7 @@ ROOMS = (
     {"case"},
     {"stacks", "terminal"},
     {"diff", "export", "report", "server_client"},
-    {"attach", "fleet", "summary"},
+    {"attach", "fleet", "redaction", "summary"},
     {"operations"},
     {"cli"},
 )

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from perfcase.catalogue import privacy
 from perfcase.catalogue.rules import Rule, load_rules
 from perfcase.catalogue.schema import Table, load_catalogue, load_tables
 from perfcase.catalogue.view import View, parse_view
@@ -72,6 +73,7 @@ def pages() -> dict[str, str]:
         "tables.md": _TABLES_INTRO + _groups("tables", (table.group for table in tables)),
         "views.md": _VIEWS_INTRO + _groups("views", (view.group for view in views)),
         "findings.md": _FINDINGS_INTRO,
+        "privacy.md": privacy.page(),
     }
     found |= {f"tables/{table.group}/{table.name}.md": _table(table) for table in tables}
     found |= {f"tables/catalogue/{table.name}.md": _table(table) for table in load_catalogue().values()}

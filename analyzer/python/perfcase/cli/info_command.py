@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,8 +13,12 @@ from perfcase.cli.common import FileArgument, opened
 from perfcase.cli.import_command import print_issues
 from perfcase.errors import PerfcaseError
 from perfcase.operations import info
+from perfcase.redaction import private as private_data
+from perfcase.terminal import render
 from perfcase.terminal.render import console, table_of
 from perfcase.text import safe, size
+
+_EXAMPLE_LENGTH = 40
 
 
 def command(
@@ -23,15 +29,26 @@ def command(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print everything as JSON, with the manifest unchanged.")
     ] = False,
+    private: Annotated[
+        bool,
+        typer.Option(
+            "--private",
+            help="Show which classes of private data it holds, with counts and examples: read this before you send it. "
+            "This imports it.",
+        ),
+    ] = False,
 ) -> None:
     """Describe FILE: the host, kernel, clocks and command, its sources, what is missing and how to record it.
 
-    This does not import an archive. It imports a perf.data or trace.dat, because the description is inside.
+    Without --private this does not import an archive. It imports a perf.data or trace.dat, because the description is inside.
 
     Example: perfcase info incident.perfcase
     """
     if not file.exists():
         raise PerfcaseError("not_found", f"{file}: no such file")
+    if private:
+        _print_private(file, as_json=as_json)
+        return
     found = info.of_file(file, lambda: opened(file))
     if as_json:
         found.write()
@@ -58,6 +75,25 @@ def _print(found: info.Result, *, every_member: bool) -> None:
     if described and described["problems"]:
         out.print()
         print_issues(out, [_issue(problem) for problem in described["problems"]])
+
+
+def _print_private(file: Path, *, as_json: bool) -> None:
+    """Print which private data a capture holds."""
+    with opened(file) as case:
+        found = private_data.rows(private_data.private_data(case.connection, private_data.Rules()))
+    if as_json:
+        render.write_text(json.dumps({"private": found}, indent=1, ensure_ascii=False) + "\n", None)
+        return
+    rows = [
+        [each["class"], each["title"], each["count"], "; ".join(_short(one) for one in each["examples"])]
+        for each in found
+    ]
+    console().print(table_of(["class", "private data", "values", "examples"], rows))
+
+
+def _short(example: str) -> str:
+    line = safe(example.split("\n", 1)[0])
+    return line if len(line) <= _EXAMPLE_LENGTH else line[: _EXAMPLE_LENGTH - 1] + "…"
 
 
 def _members(members: list[dict[str, Any]]) -> Table:

@@ -1,0 +1,1 @@
+"""Private data of a capture: what it holds."""
