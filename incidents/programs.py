@@ -9,6 +9,7 @@ import textwrap
 import threading
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 PG = "/usr/lib/postgresql/15/bin"
@@ -162,17 +163,62 @@ def redis(scene, *options: str, group: str | None = None) -> None:
 
 def redis_client(scene, name: str, *words: str, pause_s: float = 0.002, count: int = 1) -> None:
     """A process that asks Redis the same again and again."""
+    linked_clients(scene, 6379, lambda link: ask_redis(link, *words), name=name, pause_s=pause_s, count=count)
+
+
+def linked_clients(
+    scene, port: int, ask: Callable[[socket.socket], object], *, name: str, pause_s: float, count: int
+) -> None:
+    """A process that asks from several threads, each over one connection that it keeps."""
     links: dict[int, socket.socket] = {}
 
-    def ask() -> None:
+    def again() -> None:
         link = links.get(threading.get_ident()) or links.setdefault(
-            threading.get_ident(), socket.create_connection(("127.0.0.1", 6379))
+            threading.get_ident(), socket.create_connection(("127.0.0.1", port))
         )
         with scene.clock.asking():
-            ask_redis(link, *words)
+            ask(link)
         time.sleep(pause_s)
 
-    scene.fork(name, ask, count=count)
+    scene.fork(name, again, count=count)
+
+
+DOOR = """
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A thread for each connection to port 9000. */
+static void open_door(void *(*serve)(void *))
+{
+    int door = socket(AF_INET, SOCK_STREAM, 0), yes = 1;
+    setsockopt(door, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(9000), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    bind(door, (void *)&at, sizeof at);
+    listen(door, 64);
+    for (;;) {
+        pthread_t thread;
+        long link = accept(door, 0, 0);
+        pthread_create(&thread, 0, serve, (void *)link);
+        pthread_detach(thread);
+    }
+}
+"""
+
+
+def compiled(scene, name: str, code: str, argument: str) -> None:
+    """A server in C on port 9000, and four clients that send it a word and wait for its answer. ``code`` ends in open_door(serve)."""
+    Path(f"/scene/{name}.c").write_text(DOOR + code)
+    scene.run("gcc", "-O2", "-pthread", "-o", f"/scene/{name}", f"/scene/{name}.c")
+    scene.start(f"/scene/{name}", argument)
+    scene.wait_port(9000)
+
+    def ask(link: socket.socket) -> None:
+        link.sendall(b"work")
+        link.recv(100)
+
+    linked_clients(scene, 9000, ask, name="client", pause_s=0.01, count=4)
 
 
 def nginx(

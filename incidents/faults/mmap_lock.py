@@ -3,10 +3,9 @@
 Source: the kernel's documentation, "Process Addresses" (mmap_lock); LWN.net, "The ongoing search for mmap_lock scalability" (2022).
 """
 
-import socket
-import threading
 import time
-from pathlib import Path
+
+from programs import compiled
 
 CAUSE = "threads of engine wait for its address space, which compactor holds in mprotect"
 NAMED = r"engine.*(mmap_lock|address space|compactor|mprotect)|compactor.*engine"
@@ -15,14 +14,10 @@ MOVED = r"compactor|mprotect"
 FELT = True
 
 PROGRAM = """
-#include <arpa/inet.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 static size_t size;
 
@@ -57,36 +52,12 @@ int main(int count, char **words)
     memset(area, 1, size);
     pthread_t thread;
     pthread_create(&thread, 0, compact, area);
-    int door = socket(AF_INET, SOCK_STREAM, 0), yes = 1;
-    setsockopt(door, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(9000), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    bind(door, (void *)&at, sizeof at);
-    listen(door, 64);
-    for (;;) {
-        long link = accept(door, 0, 0);
-        pthread_create(&thread, 0, serve, (void *)link);
-        pthread_detach(thread);
-    }
+    open_door(serve);
 }
 """
 
 
 def play(scene):
-    Path("/scene/engine.c").write_text(PROGRAM)
-    scene.run("gcc", "-O2", "-pthread", "-o", "/scene/engine", "/scene/engine.c")
-    scene.start("/scene/engine", "3000" if scene.is_bad else "1")
-    scene.wait_port(9000)
-    links = {}
-
-    def ask():
-        link = links.get(threading.get_ident()) or links.setdefault(
-            threading.get_ident(), socket.create_connection(("127.0.0.1", 9000))
-        )
-        with scene.clock.asking():
-            link.sendall(b"work")
-            link.recv(100)
-        time.sleep(0.01)
-
-    scene.fork("client", ask, count=4)
+    compiled(scene, "engine", PROGRAM, "3000" if scene.is_bad else "1")
     with scene.recording():
         time.sleep(1)

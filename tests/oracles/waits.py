@@ -81,18 +81,29 @@ def chain(healthy: bool) -> list[int]:
     return [named("first", first), named("second", second), named("third", third)]
 
 
-def held(folder: str, healthy: bool) -> list[int]:
-    listening = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+def _locking(
+    path: str, answer: Callable[[socket.socket, bytes], object], asks: dict[str, Callable], names: tuple[str, str]
+) -> list[int]:
+    """Two servers with one lock, of a file: from begin to commit, or for a select. Each has a client of its own."""
+    listening = [socket.create_server(("127.0.0.1", 0)) for _ in names]
 
     def serve(server: socket.socket) -> None:
         client, _ = server.accept()
-        file = os.open(f"{folder}/row", os.O_CREAT | os.O_RDWR)
+        file = os.open(path, os.O_CREAT | os.O_RDWR)
         while line := client.recv(100):
             fcntl.flock(file, fcntl.LOCK_UN if line == b"commit" else fcntl.LOCK_EX)
             if line == b"select":
                 fcntl.flock(file, fcntl.LOCK_UN)
-            client.send(line)
+            answer(client, line)
 
+    servers = [named(name, partial(serve, server)) for name, server in zip(names, listening, strict=True)]
+    clients = [named(name, partial(ask, server)) for (name, ask), server in zip(asks.items(), listening, strict=True)]
+    for server in listening:
+        server.close()
+    return [*clients, *servers]
+
+
+def held(folder: str, healthy: bool) -> list[int]:
     def ask(server: socket.socket, lines: list[bytes], pause_s: float) -> None:
         with socket.create_connection(server.getsockname()) as connection:
             end = time.monotonic() + TURNS * 6 * SLEEP_S
@@ -105,17 +116,13 @@ def held(folder: str, healthy: bool) -> list[int]:
                     elif pause_s > 0:
                         time.sleep(pause_s)
 
-    asked = [([b"begin", b"commit"], 0 if healthy else SLEEP_S), ([b"select"], 0)]
-    servers = [
-        named(name, partial(serve, server)) for name, server in zip(("holder", "waiter"), listening, strict=True)
+    asks = [
+        partial(ask, lines=[b"begin", b"commit"], pause_s=0 if healthy else SLEEP_S),
+        partial(ask, lines=[b"select"], pause_s=0),
     ]
-    clients = [
-        named(name, partial(ask, server, *lines))
-        for name, server, lines in zip(("lazy", "web"), listening, asked, strict=True)
-    ]
-    for server in listening:
-        server.close()
-    return [*clients, *servers]
+    return _locking(
+        f"{folder}/row", socket.socket.send, dict(zip(("lazy", "web"), asks, strict=True)), ("holder", "waiter")
+    )
 
 
 def stream(healthy: bool) -> list[int]:
@@ -163,18 +170,10 @@ def stream(healthy: bool) -> list[int]:
 
 
 def pages(folder: str) -> list[int]:
-    listening = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
-
-    def serve(server: socket.socket) -> None:
-        client, _ = server.accept()
-        file = os.open(f"{folder}/page", os.O_CREAT | os.O_RDWR)
-        while line := client.recv(100):
-            fcntl.flock(file, fcntl.LOCK_UN if line == b"commit" else fcntl.LOCK_EX)
-            if line == b"select":
-                fcntl.flock(file, fcntl.LOCK_UN)
-            client.send(b"one")
-            select.select([], [client], [])
-            client.send(b"two")
+    def answer(client: socket.socket, _: bytes) -> None:
+        client.send(b"one")
+        select.select([], [client], [])
+        client.send(b"two")
 
     def ask(server: socket.socket, lines: list[bytes], pause_s: float) -> None:
         with socket.create_connection(server.getsockname()) as connection:
@@ -187,15 +186,8 @@ def pages(folder: str) -> list[int]:
                         answer += connection.recv(100)
                     time.sleep(pause_s if line == b"begin" else 0.001)
 
-    asked = [([b"begin", b"commit"], SLEEP_S), ([b"select"], 0)]
-    servers = [named(name, partial(serve, server)) for name, server in zip(("pager", "waits"), listening, strict=True)]
-    clients = [
-        named(name, partial(ask, server, *lines))
-        for name, server, lines in zip(("reader", "other"), listening, asked, strict=True)
-    ]
-    for server in listening:
-        server.close()
-    return [*clients, *servers]
+    asks = [partial(ask, lines=[b"begin", b"commit"], pause_s=SLEEP_S), partial(ask, lines=[b"select"], pause_s=0)]
+    return _locking(f"{folder}/page", answer, dict(zip(("reader", "other"), asks, strict=True)), ("pager", "waits"))
 
 
 def hog(healthy: bool) -> list[int]:

@@ -94,7 +94,7 @@ def _behind_their_causes(found: Sequence[Change]) -> list[Change]:
     due = {finding: cause for finding, cause in due.items() if state_of[finding] == state_of[cause]}
     # A rule whose findings follow from each other's in a ring would never be told.
     roots = [each for each in found if each.finding not in due or each.finding in _causes(due, each.finding)]
-    placed: dict[str, Change] = {each.finding: each for each in roots}
+    placed = {each.finding for each in roots}
 
     def behind(cause: Change) -> Iterator[Change]:
         yield cause
