@@ -62,6 +62,9 @@ def test_info_shows_the_classes() -> None:
     [
         ("path", "/home/bob/a b", True), ("path", "/usr/lib/libc.so.6", False), ("path", "--key=/root/.ssh/id", True),
         ("control_group", "/system.slice", False), ("control_group", "/system.slice/db.service", True), ("control_group", "/", False),
+        ("control_group", "memory:/", False), ("control_group", "cpu,cpuacct:/docker/1f", True), ("control_group", "/bank:/system.slice", True),
+        ("address", "127.0.0.1:80", False), ("address", "[::ffff:127.0.0.1]:80", False), ("address", "[::1]:80", False),
+        ("address", "52:54:00:12:34:56", True), ("address", "00:00:00:00:00:00", False), ("address", "[fe80::1]:22", True),
         ("address", "0.0.0.0:*", False), ("address", "10.0.0.1", True), ("argument", "/sbin/init", False),
         ("argument", "app --password=x", True), ("note", "", False), ("host_name", "a", True), ("path", "/home/\udcff", True),
     ],

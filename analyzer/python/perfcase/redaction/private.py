@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -67,12 +68,24 @@ def is_private(name: str, value: Any, rules: Rules) -> bool:  # noqa: ANN401 - a
     if name == "path":
         return bool(rules.paths.search(text))
     if name == "control_group":
-        return any(part not in STANDARD_GROUPS for part in text.split(b"/"))
+        # A line of /proc/PID/cgroup has controllers before the path.
+        return any(part not in STANDARD_GROUPS for part in re.sub(rb"^[^/]*:", b"", text).split(b"/"))
     if name == "argument":
         return len(text.split()) > 1
     if name == "address":
-        return bool(set(text) - set(b"0.:*"))
+        return not _is_own(value)
     return bool(text)
+
+
+def _is_own(address: str) -> bool:
+    """Whether an address, with or without a port, is that of every host: loopback, or none."""
+    for text in (address, address.rpartition(":")[0]):
+        try:
+            found = ipaddress.ip_address(text.strip("[]").removeprefix("::ffff:"))
+        except ValueError:
+            continue
+        return found.is_loopback or found.is_unspecified
+    return not set(address) - set("0.:*")
 
 
 def rows(held: dict[str, Held]) -> list[dict[str, Any]]:
