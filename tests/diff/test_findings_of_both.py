@@ -101,7 +101,7 @@ def test_a_rule_that_fired_on_both_sides_changes_with_its_cost_and_its_subject(m
 
 
 def test_what_follows_from_another_change_stands_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As deep as it goes; not behind what is in another state, and nothing is lost in a ring."""
+    """As deep as it goes; the first of a group says where it stands; not behind what is in another state; nothing is lost in a ring."""
 
     def told(**causes: str | None) -> list[tuple[str, str | None]]:
         b = {
@@ -113,7 +113,7 @@ def test_what_follows_from_another_change_stands_behind_it(monkeypatch: pytest.M
         return [(each.finding, each.follows_from) for each in changes(None, None)]  # type: ignore[arg-type]
 
     assert told(late="disk", other=None, disk="leak", leak=None) == [
-        ("other", None), ("leak", None), ("disk", "leak"), ("late", "disk"),
+        ("leak", None), ("disk", "leak"), ("late", "disk"), ("other", None),
     ]  # fmt: skip
     assert told(late="known", known=None) == [("late", None), ("known", None)]
     assert told(late="nothing") == [("late", None)]

@@ -89,29 +89,31 @@ def changes(a: Side, b: Side) -> list[Change]:
 
 
 def _behind_their_causes(found: Sequence[Change]) -> list[Change]:
-    state_of = {each.finding: each.state for each in found}
-    due = {each.finding: cause for each in found if (cause := _shown(each).follows_from) in state_of}
-    due = {finding: cause for finding, cause in due.items() if state_of[finding] == state_of[cause]}
-    # A rule whose findings follow from each other's in a ring would never be told.
-    roots = [each for each in found if each.finding not in due or each.finding in _causes(due, each.finding)]
-    placed = {each.finding for each in roots}
+    """Put each change behind its cause, and a cause where the first that follows from it would stand."""
+    by_name = {each.finding: each for each in found}
+    due = {each.finding: cause for each in found if (cause := _shown(each).follows_from) in by_name}
+    due = {name: cause for name, cause in due.items() if by_name[name].state == by_name[cause].state}
+    causes = {name: _causes(due, name) for name in by_name}
+    # What follows from itself, by way of others, would never be told.
+    due = {name: cause for name, cause in due.items() if name not in causes[name]}
+    roots = dict.fromkeys([name, *_causes(due, name)][-1] for name in by_name)
 
-    def behind(cause: Change) -> Iterator[Change]:
-        yield cause
-        for each in found:
-            if each.finding not in placed and due.get(each.finding) == cause.finding:
-                yield from behind(replace(each, follows_from=cause.finding))
+    def group(name: str) -> Iterator[Change]:
+        yield replace(by_name[name], follows_from=due.get(name))
+        for other in by_name:
+            if due.get(other) == name:
+                yield from group(other)
 
-    return [each for root in roots for each in behind(root)]
+    return [each for root in roots for each in group(root)]
 
 
-def _causes(due: Mapping[str, str], finding: str) -> set[str]:
-    """Return all that a finding follows from, however far."""
-    seen: set[str] = set()
-    while (cause := due.get(finding)) is not None and cause not in seen:
-        seen.add(cause)
-        finding = cause
-    return seen
+def _causes(due: Mapping[str, str], name: str) -> list[str]:
+    """Return all that a finding follows from, the nearest first."""
+    found: list[str] = []
+    while (cause := due.get(name)) is not None and cause not in found:
+        found.append(cause)
+        name = cause
+    return found
 
 
 def _shown(each: Change) -> WorstFinding:
