@@ -73,7 +73,7 @@ def test_numbers_are_those_of_the_kernels_headers(machine: str) -> None:
 
 
 TRIED = """
-import ctypes, os, platform, socket, subprocess, threading
+import ctypes, os, platform, socket, subprocess, threading, time
 from perfcase.case import seccomp
 ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)
 assert seccomp.is_there() and seccomp.refuse()
@@ -86,7 +86,8 @@ for what in (
     lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM), lambda: socket.socket(socket.AF_UNIX), socket.socketpair,
     os.fork, lambda: os.kill(os.getppid(), 0), lambda: call("tgkill", os.getppid(), os.getppid(), 0),
     lambda: call("rt_sigqueueinfo", os.getppid(), 0, ctypes.create_string_buffer(128)), lambda: os.chmod("/nowhere", 0o666),
-    lambda: os.fchmod(0, 0o666), lambda: os.chown("/nowhere", 0, 0), lambda: os.setxattr("/nowhere", "user.x", b""), lambda: os.execv("/bin/true", ["true"]), lambda: subprocess.run(["/bin/true"]),
+    lambda: os.fchmod(0, 0o666), lambda: os.chown("/nowhere", 0, 0), lambda: os.setxattr("/nowhere", "user.x", b""),
+    lambda: os.utime("/nowhere"), lambda: os.removexattr("/nowhere", "user.x"), lambda: os.nice(1), lambda: time.clock_settime(0, 0), lambda: os.execv("/bin/true", ["true"]), lambda: subprocess.run(["/bin/true"]),
 ):
     try:
         what()

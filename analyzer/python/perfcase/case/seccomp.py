@@ -24,12 +24,18 @@ _CALLS: dict[str, tuple[int, int | None]] = {
     # sockets and what else processes talk by
     "socket": (41, 198), "socketpair": (53, 199), "io_uring_setup": (425, 425), "shmget": (29, 194), "semget": (64, 190),
     "msgget": (68, 186), "mq_open": (240, 180),
-    # who may do what with a file
+    # what Landlock leaves open: who may do what with a file, and its times
     "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
     "lchown": (94, None), "fchown": (93, 55), "fchownat": (260, 54), "setxattr": (188, 5), "lsetxattr": (189, 6),
     "fsetxattr": (190, 7), "setxattrat": (463, 463), "mknod": (133, None), "mknodat": (259, 33),
-    "open_by_handle_at": (304, 265),
-    # the system itself
+    "open_by_handle_at": (304, 265), "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16),
+    "utime": (132, None), "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88),
+    # the system itself: of an import that root makes, too
+    "settimeofday": (164, 170), "clock_settime": (227, 112), "adjtimex": (159, 171), "clock_adjtime": (305, 266),
+    "sethostname": (170, 161), "setdomainname": (171, 162), "swapon": (167, 224), "swapoff": (168, 225), "acct": (163, 89),
+    "quotactl": (179, 60), "iopl": (172, None), "ioperm": (173, None), "delete_module": (176, 106), "vhangup": (153, 58),
+    "sched_setscheduler": (144, 119), "sched_setparam": (142, 118), "sched_setattr": (314, 274), "ioprio_set": (251, 30),
+    "setpriority": (141, 140), "sync": (162, 81),
     "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282), "unshare": (272, 97), "setns": (308, 268),
     "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51), "open_tree": (428, 428),
     "move_mount": (429, 429), "fsopen": (430, 430), "fsmount": (432, 432), "mount_setattr": (442, 442),
