@@ -26,7 +26,7 @@ __all__ = ["Case", "Client", "history", "open"]
 def open(  # noqa: A001 - as perfcase.open
     file: str | PathLike[str], *, only: Sequence[str] = (), debug_dirs: Sequence[str | PathLike[str]] = ()
 ) -> Case:
-    """Open a capture. Import it first if necessary. It has the methods of a read-only DuckDB connection to its tables and views, and
+    """Open a capture, a file or its URL. Import it first if necessary. It has the methods of a read-only DuckDB connection to its tables and views, and
     ``findings``, ``diff`` and the other operations.
 
     ``only`` is a part of it, as with ``--only``: ``["window=10s..20s", "process=java"]``. ``sql`` and ``table``
@@ -45,7 +45,7 @@ def open(  # noqa: A001 - as perfcase.open
 
 
 def history(stores: str | PathLike[str] | Sequence[str | PathLike[str]], **asked: object) -> duckdb.DuckDBPyRelation:
-    """Follow one figure over all captures below one or several folders, ordered by time. Without a view, list the captures.
+    """Follow one figure over all captures below one or several folders or URLs, ordered by time. Without a view, list the captures.
 
     ``asked`` are fields of ``perfcase.operations.history.Request``: view, measure, where, agg, by, only, baseline, bands, limit.
 
@@ -60,7 +60,9 @@ def history(stores: str | PathLike[str] | Sequence[str | PathLike[str]], **asked
     places = [stores] if isinstance(stores, (str, PathLike)) else stores
     if not places:
         raise PerfcaseError("usage", "history needs a folder with captures")
-    return run(Request(**asked), [Path(place) for place in places]).relation()
+    from perfcase.case.remote import is_url
+
+    return run(Request(**asked), [place if is_url(place) else Path(place) for place in places]).relation()
 
 
 def __getattr__(name: str) -> object:

@@ -87,7 +87,7 @@ def template(other_columns: OtherColumns | None = None) -> Path:
 def template_at_hand(other_columns: OtherColumns | None = None) -> Path | None:
     """Return the same database if it exists and is readable: in the cache, or as it came with the package."""
     stem = _stem("case", _key(other_columns))
-    for folder in (_cache, lambda: package_data(TEMPLATES)):
+    for folder in (cache_folder, lambda: package_data(TEMPLATES)):
         with suppress(OSError, PerfcaseError):
             if found := _found(folder(), stem):
                 return found
@@ -124,7 +124,7 @@ def in_cache(name: str, key: str, make: Callable[[Path, Path], None]) -> Path:
     It lies in the user's cache; where that cannot be written or is full, in a temporary folder for as long as the process runs. It is to be
     copied: another process may remove it.
     """
-    stem, cache = _stem(name, key), _cache()
+    stem, cache = _stem(name, key), cache_folder()
     try:
         cache.mkdir(parents=True, exist_ok=True)
         return _in_folder(cache, stem, make)
@@ -142,7 +142,8 @@ def _stem(name: str, key: str) -> str:
     return f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
+    """Return the folder of perfcase in the user's cache. It need not exist."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perfcase"
 
 

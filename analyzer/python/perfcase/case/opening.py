@@ -43,7 +43,9 @@ class Opened:
     @property
     def words(self) -> str:
         """Return FILE with its --only options, as words of a command line."""
-        return self._with_part(str(self.file))
+        from perfcase.case import remote
+
+        return self._with_part(remote.url_of(self.file) or str(self.file))
 
     @property
     def name_words(self) -> str:
@@ -67,10 +69,14 @@ def open_capture(
     progress: store.Progress | None = None,
     is_counted: bool = False,
 ) -> Opened:
-    """Open FILE. Import it first if necessary (perfcase.case.store.open_case). ``is_counted``: as in ``perfcase.case.query.connect``."""
+    """Open FILE, a path or a URL. Import it first if necessary (perfcase.case.store.open_case). ``is_counted``: as in ``perfcase.case.query.connect``."""
+    # Loaded here: most captures are files.
+    from perfcase.case import remote
+
     places = [Path(place) for place in debug_dirs]
-    case = store.open_case(Path(file), progress=progress, debug_dirs=places)
-    return Opened(case, only, Path(file), is_counted=is_counted)
+    path = remote.fetch(file) if remote.is_url(file) else Path(file)
+    case = store.open_case(path, progress=progress, debug_dirs=places)
+    return Opened(case, only, path, is_counted=is_counted)
 
 
 def connect(case: store.Case, only: Sequence[str] = (), *, is_counted: bool = False) -> duckdb.DuckDBPyConnection:

@@ -94,7 +94,7 @@ def open_case(
         found = _reusable(target, file, wanted, given)
         if found:
             return found
-    with _locked(target):
+    with locked(target):
         found = None if force else _reusable(target, file, wanted, given)
         return found or _import(file, target, wanted, given, progress, meanwhile)
 
@@ -106,7 +106,7 @@ def symbolize(case: Case, debug_dirs: Sequence[Path]) -> tuple[Case, list[dict[s
     """
     folder = case.folder.resolve()
     working = folder.parent / f".{folder.name}.importing-{os.getpid()}"
-    with _locked(folder):
+    with locked(folder):
         _remove_leftovers(folder)
         try:
             # What is kept is of the tables as they were.
@@ -128,7 +128,7 @@ def symbolize(case: Case, debug_dirs: Sequence[Path]) -> tuple[Case, list[dict[s
             wholeness.flush(working)
             _exchange(working, folder)
         except OSError as error:
-            raise _unwritable(folder, error) from error
+            raise unwritable(folder, error) from error
         finally:
             shutil.rmtree(working, ignore_errors=True)
     return Case(case.folder, info, reused=True), objects
@@ -143,9 +143,8 @@ def default_folder(file: Path) -> Path:
         return beside
     if is_imported(beside):
         return beside
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     key = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
-    return cache / "perfcase" / key / name
+    return database.cache_folder() / key / name
 
 
 def damage_of(files: Iterable[Path]) -> PerfcaseError | None:
@@ -407,14 +406,15 @@ def _import(
         wholeness.flush(working)
         _put_in_place(working, target)
     except OSError as error:
-        raise _unwritable(target, error) from error
+        raise unwritable(target, error) from error
     finally:
         shutil.rmtree(working, ignore_errors=True)
     return Case(target, info, reused=False)
 
 
-def _unwritable(folder: Path, error: OSError) -> PerfcaseError:
-    hint = "free space there, or name another folder with -o" if error.errno in FULL else None
+def unwritable(folder: Path, error: OSError, other: str = "name another folder with -o") -> PerfcaseError:
+    """Return the error for a folder that cannot be written. ``other``: how to use another one."""
+    hint = f"free space there, or {other}" if error.errno in FULL else None
     return PerfcaseError("environment", f"{folder}: cannot be written: {error.strerror or error}", hint)
 
 
@@ -454,15 +454,15 @@ def _write_json(path: Path, value: object) -> None:
 
 
 @contextmanager
-def _locked(target: Path) -> Iterator[None]:
-    """Allow one import to a place at a time. A second one waits, and then finds the result of the first."""
+def locked(target: Path) -> Iterator[None]:
+    """Allow one to write a place at a time. A second one waits, and then finds the result of the first."""
     path = target.parent / f".{target.name}.lock"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle = _acquire(path)
     except OSError as error:
         if error.errno in FULL:
-            raise _unwritable(target.parent, error) from error
+            raise unwritable(target.parent, error) from error
         raise PerfcaseError(
             "not_permitted", f"{target.parent}: cannot be written: {error.strerror}", "name another folder with -o"
         ) from error

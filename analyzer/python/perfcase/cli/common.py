@@ -17,12 +17,35 @@ from perfcase.operations.result import say
 from perfcase.terminal import render
 from perfcase.text import safe, size
 
+
+def local_file(place: str) -> Path:
+    """Return the path of FILE: of its copy on this machine where it is a URL."""
+    if "://" not in place:
+        return Path(place)
+    # Loaded here: most files are paths.
+    from perfcase.case import remote
+
+    if not remote.is_url(place):
+        return Path(place)
+    with transfer_progress() as progress:
+        return remote.fetch(place, progress)
+
+
+def folder_or_url(place: str) -> Path | str:
+    """Return STORE: a folder, or the URL of a store as it is."""
+    from perfcase.case import remote
+
+    return place if remote.is_url(place) else Path(place)
+
+
 FileArgument = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="A .perfcase archive, a perf.data, a trace.dat, a recorder's folder, or an imported folder.",
+        help="A .perfcase archive, a perf.data, a trace.dat, a recorder's folder, or an imported folder. "
+        "Or the URL of a file: s3://bucket/a.perfcase, https://host/a.perfcase.",
         show_default=False,
+        parser=local_file,
     ),
 ]
 
@@ -96,8 +119,8 @@ def import_progress(label: str) -> Iterator[store.Progress]:
 
 
 @contextmanager
-def upload_progress() -> Iterator[Callable[[str, int, int | None], None]]:
-    """Show on standard error, if it is a terminal, how far a file is on its way to a server and through its import."""
+def transfer_progress() -> Iterator[Callable[[str, int, int | None], None]]:
+    """Show on standard error, if it is a terminal, how far a file is on its way from or to a server, and through its import."""
     if not sys.stderr.isatty():
         yield lambda _phase, _done, _of: None
         return

@@ -13,6 +13,8 @@ from perfcase.cli.common import (
     OnlyOption,
     OutputOption,
     capture_progress,
+    folder_or_url,
+    local_file,
     opened,
     unless_standard_output,
 )
@@ -30,7 +32,10 @@ def command(
     b: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[OTHER]", help="The capture to compare with. Not needed with --a and --b.", show_default=False
+            metavar="[OTHER]",
+            help="The capture to compare with. Not needed with --a and --b.",
+            show_default=False,
+            parser=local_file,
         ),
     ] = None,
     flamegraph: Annotated[
@@ -42,7 +47,7 @@ def command(
         ),
     ] = None,
     also: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Option(
             "--also",
             metavar="STORE",
@@ -90,5 +95,5 @@ def command(
         diff_flamegraph.run(picture, first, second).write(unless_standard_output(flamegraph))
     if flamegraph is None or request.callers:
         with capture_progress() as progress:
-            found = diff.run(request, first, second, also or (), progress)
+            found = diff.run(request, first, second, list(map(folder_or_url, also or ())), progress)
         found.write(output)

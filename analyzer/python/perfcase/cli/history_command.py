@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from perfcase.cli.common import OutputOption, capture_progress
+from perfcase.cli.common import OutputOption, capture_progress, folder_or_url
 from perfcase.cli.options import from_request
 from perfcase.operations import history
 
@@ -15,10 +14,11 @@ from perfcase.operations import history
 @from_request
 def command(
     stores: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
             metavar="STORE...",
-            help="Folders with captures, at any depth: archives, imports, recorders' folders, perf.data, trace.dat.",
+            help="Folders with captures, at any depth: archives, imports, recorders' folders, perf.data, trace.dat. "
+            "Or URLs: s3://bucket/incidents/.",
             show_default=False,
         ),
     ],
@@ -33,5 +33,5 @@ def command(
     Example: perfcase history incidents/ --view pmcarch -m ipc --baseline before=2026-01-05 --by host
     """
     with capture_progress() as progress:
-        found = history.run(request, stores, progress)
+        found = history.run(request, list(map(folder_or_url, stores)), progress)
     found.write(output)

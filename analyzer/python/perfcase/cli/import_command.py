@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from perfcase.case import query, store
-from perfcase.cli.common import DebugDirOption, import_progress
+from perfcase.cli.common import DebugDirOption, import_progress, local_file
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb, rich
 from perfcase.terminal import render
@@ -19,7 +19,12 @@ SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
 
 
 def command(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Captures to import.", show_default=False)],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...", help="Captures to import: files, or their URLs.", show_default=False, parser=local_file
+        ),
+    ],
     output: Annotated[
         Path | None,
         typer.Option(

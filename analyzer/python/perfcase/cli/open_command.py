@@ -7,14 +7,17 @@ from typing import Annotated
 
 import typer
 
-from perfcase.cli.common import upload_progress
+from perfcase.cli.common import local_file, transfer_progress
 from perfcase.cli.serve_command import server_part
 from perfcase.errors import PerfcaseError
 
 
 def command(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Captures: .perfcase, perf.data or trace.dat.")
+        list[Path],
+        typer.Argument(
+            metavar="FILE...", help="Captures: .perfcase, perf.data or trace.dat, or their URLs.", parser=local_file
+        ),
     ],
     port: Annotated[
         int, typer.Option(min=0, max=65535, metavar="N", help="The port to listen on; 0 chooses a free one.")
@@ -37,5 +40,5 @@ def command(
             raise PerfcaseError("not_found", f"{file}: no such file")
         if not file.is_file():
             raise PerfcaseError("usage", f"{file}: a folder or a pipe", "name the file that was recorded")
-    with upload_progress() as progress:
+    with transfer_progress() as progress:
         server_part("open")(files, port=port, is_shown=not no_browser, progress=progress)

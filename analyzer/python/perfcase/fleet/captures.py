@@ -10,9 +10,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
-from perfcase.case import store
+from perfcase.case import remote, store
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
@@ -79,21 +80,23 @@ class Fleet:
 
 
 def load(
-    stores: Sequence[Path],
+    stores: Sequence[Path | str],
     progress: Progress | None = None,
     filed: Mapping[Path, tuple[str, Sequence[str]]] | None = None,
 ) -> Fleet:
-    """Return every capture of these folders, by time. ``filed``: ticket and labels that one is kept under, instead of its own."""
+    """Return every capture of these folders and URLs, by time. ``filed``: ticket and labels that one is kept under, instead of its own."""
     fleet = Fleet()
-    found = [(place, root) for root in stores for place in _find(root, fleet.left_out)]
-    opened: list[tuple[str, Path, Path]] = []
-    for number, (place, root) in enumerate(found):
-        # Below several stores there may be the same names.
-        name = str(place) if len(stores) > 1 or place == root else str(place.relative_to(root))
+    found = [
+        (name, locate, root)
+        for root in stores
+        for name, locate in _located(root, fleet.left_out, is_whole=len(stores) > 1)
+    ]
+    opened: list[tuple[str, Path, Path | str]] = []
+    for number, (name, locate, root) in enumerate(found):
         if progress:
             progress(name, number, len(found))
         try:
-            opened.append((name, store.open_case(place).folder, root))
+            opened.append((name, store.open_case(locate()).folder, root))
         except PerfcaseError as error:
             fleet.left_out.append(SkippedCapture(name, str(error)))
     facts = _facts([folder for _, folder, _ in opened])
@@ -139,6 +142,26 @@ def _capture(name: str, folder: Path, known: Mapping[str, tuple]) -> Capture:
     return Capture(name, folder, *facts, tuple(filter(None, (labels or "").split(","))), kernel, cpu_count, cpu_model)
 
 
+def _located(
+    root: Path | str, left_out: list[SkippedCapture], *, is_whole: bool
+) -> Iterator[tuple[str, Callable[[], Path]]]:
+    """Return the captures below a folder or a URL: the name of each, and what gives its path. ``is_whole``: names are whole, as below
+    several stores there may be the same ones."""
+    if isinstance(root, Path):
+        for place in _find(root, left_out):
+            yield str(place if is_whole or place == root else place.relative_to(root)), partial(Path, place)
+        return
+    objects = remote.below(root)
+    if len(objects) > CAPTURES_MAX:
+        left_out.append(_too_many(remote.shown(root)))
+    for each in objects[:CAPTURES_MAX]:
+        yield remote.shown(each.url) if is_whole else each.name, partial(remote.copy, each)
+
+
+def _too_many(name: str) -> SkippedCapture:
+    return SkippedCapture(name, f"the store holds more than {CAPTURES_MAX:,} captures; name a part of it")
+
+
 def _find(root: Path, left_out: list[SkippedCapture]) -> list[Path]:
     """Return the captures below a folder, in the order of their names; ``root`` itself if it is one."""
     if not root.exists():
@@ -148,9 +171,7 @@ def _find(root: Path, left_out: list[SkippedCapture]) -> list[Path]:
     found: list[Path] = []
     for place in _walk(root, left_out):
         if len(found) == CAPTURES_MAX:
-            left_out.append(
-                SkippedCapture(place.name, f"the store holds more than {CAPTURES_MAX:,} captures; name a part of it")
-            )
+            left_out.append(_too_many(place.name))
             break
         found.append(place)
     # An import beside its capture is not another capture.

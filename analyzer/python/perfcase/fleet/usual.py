@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perfcase.case import query
+from perfcase.case import query, remote
 from perfcase.case.query import Result
 from perfcase.catalogue.view import View
 from perfcase.diff import page
@@ -50,8 +50,12 @@ class BaselineResult:
     ranking: Ranking
 
 
-def parse(text: str) -> tuple[Path, str | None]:
-    """Parse ``STORE`` or ``STORE:SELECTOR``."""
+def parse(text: str) -> tuple[Path | str, str | None]:
+    """Parse ``STORE`` or ``STORE:SELECTOR``, where STORE is a folder or a URL."""
+    if remote.is_url(text):
+        scheme, _, rest = text.partition("://")
+        place, found, selector = rest.partition(":")
+        return f"{scheme}://{place}", selector if found else None
     if Path(text).exists():
         return Path(text), None
     at = text.find(":")
@@ -65,7 +69,7 @@ def parse(text: str) -> tuple[Path, str | None]:
 
 
 def compare_with_baseline(
-    side: Side, text: str, views: Sequence[View], progress: Progress, also: Sequence[Path] = ()
+    side: Side, text: str, views: Sequence[View], progress: Progress, also: Sequence[Path | str] = ()
 ) -> BaselineResult:
     """Compare a capture with the selected captures of a store, except itself.
 

@@ -163,7 +163,7 @@ def run(
     request: Request,
     a: Opened,
     b: Opened | None = None,
-    stores: Sequence[Path] = (),
+    stores: Sequence[Path | str] = (),
     progress: Progress = lambda _name, _number, _of: None,
 ) -> Result:
     """Compare a with b, or two windows of a if there is no b. With a baseline: compare a with the captures that the baseline selects, in its
@@ -205,7 +205,7 @@ def both_sides(
         yield count_per(*sides, per) if per else sides
 
 
-def _beside_baseline(request: Request, a: Opened, stores: Sequence[Path], progress: Progress) -> Unusual:
+def _beside_baseline(request: Request, a: Opened, stores: Sequence[Path | str], progress: Progress) -> Unusual:
     part = request.a_window and parse_part(request.a_window)
     views = load_views()
     wanted = [views[name] for name in views if views[name].diff and request.view in (None, name)]

@@ -147,8 +147,10 @@ class Followed:
 Result = Scanned | Followed
 
 
-def run(request: Request, stores: Sequence[Path], progress: Progress = lambda _name, _number, _of: None) -> Result:
-    """Follow a figure over all captures below these folders, ordered by time. A capture that cannot be read is listed with the reason.
+def run(
+    request: Request, stores: Sequence[Path | str], progress: Progress = lambda _name, _number, _of: None
+) -> Result:
+    """Follow a figure over all captures below these folders or URLs, ordered by time. A capture that cannot be read is listed with the reason.
 
     Raises:
         PerfcaseError: the fields are not compatible (usage), there is no such view, column or capture (not_found), no
@@ -181,7 +183,7 @@ def run(request: Request, stores: Sequence[Path], progress: Progress = lambda _n
 
 
 def loaded(
-    stores: Sequence[Path], progress: Progress, filed: Sequence[tuple[str, Sequence[str]]] | None = None
+    stores: Sequence[Path | str], progress: Progress, filed: Sequence[tuple[str, Sequence[str]]] | None = None
 ) -> Fleet:
     """Return the captures of these folders; at least one.
 
