@@ -1,12 +1,15 @@
 -- answers_wait: The answers of a service wait, most of the time for one thing
--- condition: a process, or a server with its workers (service_process), answered 20 requests or more in 10 ms or more on average, or 5 or more in 100 ms or more (who is slow answers
---   few: Little's law, L = λ W), and at any moment half a request or more was under way on average; more than half of the time of all its requests was due to one cause other than its own work: another
---   thread that ran, a CPU that another process had, a CPU quota that was used up, a block device, the answer of another service, a sleep, a timeout or an alarm, a timer or device that has no name, a
---   process that was stopped, or a thread that held what was needed and had nothing to do itself. The cause is found by following each wait to what its waker did meanwhile (blame).
---   Where more than half of that time was spent in flock or fcntl, it says so
---   and names the file: LOCK_EX of flock(2) and F_SETLKW of fcntl(2) sleep until the holder gives the lock back. Critical from 100 ms on average. A note if an event loop's own timer decides: the poll that it ends names no peer. Such a service
---   holds answers back until there is news (long polling in RFC 6202, BLPOP of Redis), and nobody was asked in vain. A lock that another of
---   its threads had, which ran, is a note from 1 ms on average: the threads of a service are there so that it need not wait for itself
+-- condition: a process, or a server with its workers (service_process), answered 20 requests or more in 10 ms or more on average, or 5 or more in 100 ms
+--   or more (who is slow answers few: Little's law, L = λ W), and at any moment half a request or more was under way on average; more than half of the
+--   time of all its requests was due to one cause other than its own work: another thread that ran, a CPU that another process had, a CPU quota that was
+--   used up, a block device, the answer of another service, a sleep, a timeout or an alarm, a timer or device that has no name, a process that was
+--   stopped, or a thread that held what was needed and had nothing to do itself. The cause is found by following each wait to what its waker did meanwhile
+--   (blame). Where more than half of that time was spent in flock or fcntl, it says so and names the file: LOCK_EX of flock(2) and F_SETLKW of fcntl(2)
+--   sleep until the holder gives the lock back. Critical from 100 ms on average. A note if an event loop's own timer decides: the poll that it ends names
+--   no peer. Such a service holds answers back until there is news (long polling in RFC 6202, BLPOP of Redis), and nobody was asked in vain. A lock that
+--   another of its threads had, which ran, is a note from 1 ms on average: the threads of a service are there so that it need not wait for itself. A sleep
+--   between two equally long questions to one peer, of which the first was answered or refused, is a retry with back-off ("Site Reliability Engineering",
+--   chapter 22): the peer is named
 -- means: a faster service changes nothing: what it waits for decides. Where a timer decides, it may be meant to. A thread that had nothing to do and still made others wait
 --   holds something (a lock, a row of a database, a slot of a pool) until its own client says more. Its command line at the moments at which it was read
 --   meanwhile stands there: some programs write into it what they do (PostgreSQL's update_process_title: idle in transaction). One lock for all
@@ -43,7 +46,7 @@ WITH threshold AS (
   JOIN service_process AS g ON g.upid = t.upid
 ), due AS (
   SELECT f.service_upid AS upid, b.cause, coalesce(g.service_upid, o.upid) AS on_upid, b.depth, o.upid <> t.upid AND g.service_upid = f.service_upid AS is_sibling,
-    CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device, 'a block device') WHEN b.cause IN ('network', 'timeout') THEN coalesce(d.peer, d.target) END AS on_target,
+    CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device, 'a block device') WHEN b.cause IN ('network', 'timeout', 'sleep') THEN coalesce(d.peer, d.target) END AS on_target,
     CASE WHEN b.cause = 'no_work' THEN coalesce(d.peer, d.target) END AS idle_target, CASE WHEN b.cause = 'disk' AND d.kind = 'file' THEN d.target END AS file,
     CASE WHEN b.cause IN ('running', 'quota', 'no_work', 'sleep', 'timeout', 'alarm', 'interrupt', 'stopped') THEN o.comm END AS on_comm, b.on_call,
     b.cause = 'timeout' AND d.peer IS NULL AND b.on_call IN ('poll', 'ppoll', 'ppoll_time64', 'select', '_newselect', 'pselect6', 'pselect6_time64',
@@ -151,7 +154,7 @@ SELECT
     coalesce(format('; that of who waited: {}{}', left(w.command_line, h.shown_count), CASE WHEN length(w.command_line) > h.shown_count THEN '…' ELSE '' END), '')) AS message,
   @whole(c.thread_ns) AS cost_ns,
   [CASE c.cause WHEN 'cpu_taken' THEN 'the CPUs' WHEN 'quota' THEN 'quota of process ' || c.on_upid
-    WHEN 'disk' THEN 'disk ' || c.on_target WHEN 'network' THEN 'peer ' || c.on_target
+    WHEN 'disk' THEN 'disk ' || c.on_target WHEN 'network' THEN 'peer ' || c.on_target WHEN 'sleep' THEN 'peer ' || c.on_target
     WHEN 'timeout' THEN 'timeouts of process ' || c.on_upid END] ||
     coalesce((SELECT list('requests of ' || a.address) FROM service_address AS a JOIN service_process AS f USING (upid) WHERE f.service_upid = c.upid), []) AS about
 FROM named AS c
