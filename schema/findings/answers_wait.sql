@@ -1,11 +1,15 @@
 -- answers_wait: The answers of a service wait, most of the time for one thing
--- condition: a process, or a server with its workers (service_process), answered 20 requests or more, in 10 ms or more on average, and at any moment half a request or more was
---   under way on average; more than half of the time of all its requests was due to one cause other than its own work: another
---   thread that ran, a CPU that another process had, a CPU quota that was used up, a block device, the answer of another service, a sleep, a timeout or an alarm, a timer or device that has no name, a
---   process that was stopped, or a thread that held what was needed and had nothing to do itself. The cause is found by following each wait to what its waker did meanwhile (blame).
---   Critical from 100 ms on average. A note if an event loop's own timer decides: the poll that it ends names no peer. Such a service
---   holds answers back until there is news (long polling in RFC 6202, BLPOP of Redis), and nobody was asked in vain. A lock that another of
---   its threads had, which ran, is a note from 1 ms on average: the threads of a service are there so that it need not wait for itself
+-- condition: a process, or a server with its workers (service_process), answered 20 requests or more in 10 ms or more on average, or 5 or more in 100 ms
+--   or more (who is slow answers few: Little's law, L = λ W), and at any moment half a request or more was under way on average; more than half of the
+--   time of all its requests was due to one cause other than its own work: another thread that ran, a CPU that another process had, a CPU quota that was
+--   used up, a block device, the answer of another service, a sleep, a timeout or an alarm, a timer or device that has no name, a process that was
+--   stopped, or a thread that held what was needed and had nothing to do itself. The cause is found by following each wait to what its waker did meanwhile
+--   (blame). Where more than half of that time was spent in flock or fcntl, it says so and names the file: LOCK_EX of flock(2) and F_SETLKW of fcntl(2)
+--   sleep until the holder gives the lock back. Critical from 100 ms on average. A note if an event loop's own timer decides: the poll that it ends names
+--   no peer. Such a service holds answers back until there is news (long polling in RFC 6202, BLPOP of Redis), and nobody was asked in vain. A lock that
+--   another of its threads had, which ran, is a note from 1 ms on average: the threads of a service are there so that it need not wait for itself. A sleep
+--   between two equally long questions to one peer, of which the first was answered or refused, is a retry with back-off ("Site Reliability Engineering",
+--   chapter 22): the peer is named
 -- means: a faster service changes nothing: what it waits for decides. Where a timer decides, it may be meant to. A thread that had nothing to do and still made others wait
 --   holds something (a lock, a row of a database, a slot of a pool) until its own client says more. Its command line at the moments at which it was read
 --   meanwhile stands there: some programs write into it what they do (PostgreSQL's update_process_title: idle in transaction). One lock for all
@@ -23,7 +27,7 @@
 -- evidence: SELECT comm, call, cause, on_comm, on_call, on_target, wait_ns, wait_ratio, wait_count, wait_max_ns FROM blame_by_comm
 --   WHERE work = 'request' ORDER BY wait_ns DESC, comm, cause, on_comm, on_target
 WITH threshold AS (
-  SELECT 20 AS request_count, 10000000 AS request_ns, 100000000 AS critical_ns, 1000000 AS lock_ns, 0.5 AS share_ratio, 0.5 AS outstanding, 80 AS shown_count, 10 AS samples
+  SELECT 20 AS request_count, 5 AS slow_count, 10000000 AS request_ns, 100000000 AS critical_ns, 1000000 AS lock_ns, 0.5 AS share_ratio, 0.5 AS outstanding, 80 AS shown_count, 10 AS samples
 ), served AS (
   SELECT f.service_upid AS upid, count(*) AS request_count, avg(r.duration_ns) AS request_ns_avg, sum(r.duration_ns) AS total_ns,
     sum(r.duration_ns) / any_value(c.duration_ns) AS outstanding
@@ -42,13 +46,14 @@ WITH threshold AS (
   JOIN service_process AS g ON g.upid = t.upid
 ), due AS (
   SELECT f.service_upid AS upid, b.cause, coalesce(g.service_upid, o.upid) AS on_upid, b.depth, o.upid <> t.upid AND g.service_upid = f.service_upid AS is_sibling,
-    CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device, 'a block device') WHEN b.cause IN ('network', 'timeout') THEN coalesce(d.peer, d.target) END AS on_target,
+    CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device, 'a block device') WHEN b.cause IN ('network', 'timeout', 'sleep') THEN coalesce(d.peer, d.target) END AS on_target,
     CASE WHEN b.cause = 'no_work' THEN coalesce(d.peer, d.target) END AS idle_target, CASE WHEN b.cause = 'disk' AND d.kind = 'file' THEN d.target END AS file,
     CASE WHEN b.cause IN ('running', 'quota', 'no_work', 'sleep', 'timeout', 'alarm', 'interrupt', 'stopped') THEN o.comm END AS on_comm, b.on_call,
     b.cause = 'timeout' AND d.peer IS NULL AND b.on_call IN ('poll', 'ppoll', 'ppoll_time64', 'select', '_newselect', 'pselect6', 'pselect6_time64',
       'epoll_wait', 'epoll_pwait', 'epoll_pwait2') AS is_timer,
     -- Its waker, of the same process, gave it what it waited for.
     starts_with(b.call, 'futex') AND b.depth > 0 AND o.upid = t.upid AS is_handed,
+    b.depth > 0 AND coalesce(b.call IN ('flock', 'fcntl', 'fcntl64'), false) AS is_locked, w.target AS locked_file,
     b.work_count > 1 AND b.call IN ('poll', 'ppoll', 'ppoll_time64', 'select', '_newselect', 'pselect6', 'pselect6_time64', 'epoll_wait',
       'epoll_pwait', 'epoll_pwait2') AS is_one_of_many,
     coalesce(k.frame_ids[k.kernel_depth + 1], k.frame_ids[1]) AS frame_id, b.duration_ns::HUGEINT * b.work_count AS wait_ns, b.duration_ns AS thread_ns
@@ -58,6 +63,7 @@ WITH threshold AS (
   LEFT JOIN thread AS o ON o.utid = b.on_utid
   LEFT JOIN service_process AS g ON g.upid = o.upid
   LEFT JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id
+  LEFT JOIN descriptor AS w ON w.descriptor_id = b.descriptor_id
   LEFT JOIN block_device AS v ON v.device = b.device
   LEFT JOIN stack AS k ON k.stack_id = b.on_stack_id AND b.cause = 'running'
   WHERE b.work = 'request' AND b.cause IN ('running', 'cpu_taken', 'quota', 'disk', 'network', 'no_work', 'sleep', 'timeout', 'alarm', 'interrupt', 'stopped')
@@ -67,11 +73,8 @@ WITH threshold AS (
   WHERE cause = 'disk' AND file IS NOT NULL
   GROUP BY upid, on_target, file
   QUALIFY row_number() OVER (PARTITION BY upid, on_target ORDER BY sum(wait_ns) DESC, file) = 1
-), cause AS (
-  SELECT upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END AS on_upid, on_target, mode(on_comm ORDER BY on_comm) AS on_comm,
-    mode(on_call ORDER BY on_call) AS on_call, mode(idle_target ORDER BY idle_target) AS idle_target, sum(wait_ns) AS wait_ns, sum(thread_ns) AS thread_ns,
-    coalesce(sum(wait_ns) FILTER (is_handed), 0) AS handed_ns, coalesce(sum(wait_ns) FILTER (is_sibling), 0) AS sibling_ns,
-    mode(frame_id ORDER BY frame_id) AS frame_id, count(frame_id) AS sample_count
+), told AS (
+  SELECT *
   FROM due
   -- Who waits in a poll without a question of its own waits for any of its clients.
   WHERE (cause <> 'network' OR on_target IN (SELECT peer FROM service)) AND (cause <> 'no_work' OR depth > 0)
@@ -79,13 +82,33 @@ WITH threshold AS (
     -- A client that says nothing: what it is sent later answers others (a chat, a subscription). Where several requests are under way, the
     -- next one, which ends a wait for any of them, does not answer the others: its client may have slept before it.
     AND NOT ((cause = 'no_work' OR cause IN ('sleep', 'timeout', 'alarm') AND is_one_of_many) AND EXISTS (FROM own_client AS c WHERE c.upid = due.upid AND c.client_upid = due.on_upid))
+), locked AS (
+  -- Of each cause, how long locks of files were waited for, of those whose file is known, and for which file most.
+  SELECT upid, cause, is_timer, on_upid, on_target, sum(wait_ns) AS wait_ns, sum(wait_ns) FILTER (locked_file IS NOT NULL) AS known_ns,
+    arg_max(locked_file, (wait_ns, locked_file)) FILTER (locked_file IS NOT NULL) AS locked_file, max(wait_ns) FILTER (locked_file IS NOT NULL) AS file_ns
+  FROM (
+    SELECT upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END AS on_upid, on_target, locked_file, sum(wait_ns) AS wait_ns
+    FROM told
+    WHERE is_locked
+    GROUP BY ALL
+  )
+  GROUP BY ALL
+), cause AS (
+  SELECT upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END AS on_upid, on_target, mode(on_comm ORDER BY on_comm) AS on_comm,
+    mode(on_call ORDER BY on_call) AS on_call, mode(idle_target ORDER BY idle_target) AS idle_target, sum(wait_ns) AS wait_ns, sum(thread_ns) AS thread_ns,
+    coalesce(sum(wait_ns) FILTER (is_handed), 0) AS handed_ns, coalesce(sum(wait_ns) FILTER (is_sibling), 0) AS sibling_ns,
+    mode(frame_id ORDER BY frame_id) AS frame_id, count(frame_id) AS sample_count
+  FROM told
   GROUP BY ALL
 ), named AS (
-  SELECT c.*, cause = 'running' AND 2 * handed_ns > wait_ns AND on_upid = upid AS is_own_lock,
+  SELECT c.*, CASE WHEN 2 * f.wait_ns > c.wait_ns THEN
+      CASE WHEN 2 * f.file_ns > f.wait_ns THEN f.locked_file || ' (flock, fcntl)' WHEN 2 * f.file_ns > f.known_ns THEN f.locked_file || ' (flock, fcntl; where the file is known)' ELSE 'a file (flock, fcntl)' END END AS lock, c.cause = 'running' AND 2 * c.handed_ns > c.wait_ns AND c.on_upid = c.upid AS is_own_lock,
     CASE WHEN c.sample_count >= h.samples AND l.unnamed_address IS NULL THEN format(', most often in {}', l.label) ELSE '' END AS place
   FROM cause AS c
   CROSS JOIN threshold AS h
   LEFT JOIN frame_label AS l USING (frame_id)
+  LEFT JOIN locked AS f ON f.upid = c.upid AND f.cause = c.cause AND f.is_timer = c.is_timer AND f.on_upid IS NOT DISTINCT FROM c.on_upid
+    AND f.on_target IS NOT DISTINCT FROM c.on_target
 ), reading AS (
   -- proc_command has changes; proc_process has a row for each time at which these files were read.
   SELECT r.upid, r.ts_ns, c.command_line
@@ -122,7 +145,8 @@ SELECT
   format('{} requests took {:.1f} ms on average; {:.1f} % of that time they waited {}', s.request_count, s.request_ns_avg / 1e6,
     100 * c.wait_ns / s.total_ns,
     CASE WHEN c.is_own_lock THEN format('for a lock or condition (futex) that its thread {} had, which ran{}', coalesce(c.on_comm, '?'), c.place)
-    WHEN c.is_timer THEN format('until the time that {} ({}) gave its {} was over: a timer was due, or what it waited for did not come', coalesce(q.name, '?'), q.pid, coalesce(c.on_call, 'poll')) ELSE CASE WHEN 2 * c.handed_ns > c.wait_ns THEN 'for a lock or condition (futex) that another of its threads had, which waited ' ELSE '' END || 'for ' || @due(NULL, c.cause,
+    WHEN c.is_timer THEN format('until the time that {} ({}) gave its {} was over: a timer was due, or what it waited for did not come', coalesce(q.name, '?'), q.pid, coalesce(c.on_call, 'poll')) ELSE CASE WHEN 2 * c.handed_ns > c.wait_ns THEN 'for a lock or condition (futex) that another of its threads had, which waited for '
+      WHEN c.lock IS NOT NULL THEN format('for the lock of {}, due to ', c.lock) ELSE 'for ' END || @due(NULL, c.cause,
       CASE WHEN c.cause <> 'network' THEN coalesce(CASE WHEN 2 * c.sibling_ns > c.wait_ns THEN 'another of its processes, ' ELSE 'the thread ' END || c.on_comm, '') || CASE WHEN c.on_upid IS DISTINCT FROM c.upid OR c.on_comm IS NULL THEN format('{}{} ({})', CASE WHEN c.on_comm IS NULL THEN '' ELSE ' of ' END, coalesce(q.name, '?'), q.pid) ELSE '' END END,
       coalesce(c.on_target, c.idle_target), c.on_call) || CASE WHEN 2 * i.wait_ns > c.wait_ns THEN ', most of it for ' || i.file ELSE '' END ||
       CASE WHEN c.cause = 'no_work' AND e.command_line IS NOT NULL THEN format('; its command line then: {}{}', left(e.command_line, h.shown_count),
@@ -130,7 +154,7 @@ SELECT
     coalesce(format('; that of who waited: {}{}', left(w.command_line, h.shown_count), CASE WHEN length(w.command_line) > h.shown_count THEN '…' ELSE '' END), '')) AS message,
   @whole(c.thread_ns) AS cost_ns,
   [CASE c.cause WHEN 'cpu_taken' THEN 'the CPUs' WHEN 'quota' THEN 'quota of process ' || c.on_upid
-    WHEN 'disk' THEN 'disk ' || c.on_target WHEN 'network' THEN 'peer ' || c.on_target
+    WHEN 'disk' THEN 'disk ' || c.on_target WHEN 'network' THEN 'peer ' || c.on_target WHEN 'sleep' THEN 'peer ' || c.on_target
     WHEN 'timeout' THEN 'timeouts of process ' || c.on_upid END] ||
     coalesce((SELECT list('requests of ' || a.address) FROM service_address AS a JOIN service_process AS f USING (upid) WHERE f.service_upid = c.upid), []) AS about
 FROM named AS c
@@ -141,5 +165,5 @@ LEFT JOIN title AS e ON e.upid = c.upid AND e.on_upid = c.on_upid
 LEFT JOIN own_title AS w ON w.upid = c.upid
 LEFT JOIN disk_file AS i ON c.cause = 'disk' AND i.upid = c.upid AND i.on_target = c.on_target
 CROSS JOIN threshold AS h
-WHERE s.request_count >= h.request_count AND (s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding OR c.is_own_lock AND s.request_ns_avg >= h.lock_ns)
+WHERE s.request_count >= CASE WHEN s.request_ns_avg >= h.critical_ns THEN h.slow_count ELSE h.request_count END AND (s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding OR c.is_own_lock AND s.request_ns_avg >= h.lock_ns)
   AND c.wait_ns > h.share_ratio * s.total_ns

@@ -12,7 +12,8 @@ CASE $cause
   WHEN 'timeout' THEN CASE WHEN $on_what IS NULL AND starts_with($in_call, 'futex') THEN 'a timed wait that nobody ended' ELSE coalesce($on_what, 'nothing that came') || ', in vain' END
   WHEN 'alarm' THEN format('an alarm of {}: a timer sent a signal', coalesce($on_whom, 'an unknown thread'))
   WHEN 'no_work' THEN coalesce($on_whom, 'an unknown thread') || ', which had nothing to do'
-  WHEN 'sleep' THEN 'a sleep of ' || coalesce($on_whom, 'an unknown thread')
+  -- A sleep is about something where the thread asked the same before and after it.
+  WHEN 'sleep' THEN 'a sleep of ' || coalesce($on_whom, 'an unknown thread') || coalesce(' between tries for ' || $on_what, '')
   WHEN 'interrupt' THEN 'a device or timer without a name'
   WHEN 'stopped' THEN coalesce($on_whom, 'an unknown thread') || ', which was stopped'
   WHEN 'open' THEN 'what did not come until the end'

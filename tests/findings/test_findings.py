@@ -50,14 +50,20 @@ def captures(kind: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_rule_has_cases_that_fire_and_cases_that_do_not(name: str) -> None:
     queries = [
-        q for case in viewtest.parse(HERE / f"{name}.test") for q in case.queries if re.search(rf"\b{name}\b", q.sql)
+        q
+        for path in (HERE / f"{name}.test", *HERE.glob(f"{name}.*.test"))
+        for case in viewtest.parse(path)
+        for q in case.queries
+        if re.search(rf"\b{name}\b", q.sql)
     ]
     assert [q for q in queries if q.rows]
     assert [q for q in queries if not q.rows]
 
 
 def test_every_test_is_of_a_rule() -> None:
-    assert sorted(path.stem for path in HERE.glob("*.test")) == NAMES
+    paths = [path.stem for path in HERE.glob("*.test")]
+    assert sorted(stem for stem in paths if "." not in stem) == NAMES
+    assert {stem.split(".")[0] for stem in paths} == set(NAMES)
     seen = {n for n, told in HEADS.items() if all(k in told and not MADE.search(told[k]) for k in ("fires", "silent"))}
     assert sorted(set(NAMES) - seen) == sorted(name for name, told in HEADS.items() if "unseen" in told)
 

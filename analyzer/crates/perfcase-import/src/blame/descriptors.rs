@@ -16,6 +16,8 @@ pub(super) struct Descriptors {
     served: Vec<bool>,
     /// The same number for all descriptors of a file.
     files: Vec<u32>,
+    /// The same number for all connections to an address.
+    peers: Vec<u32>,
 }
 
 impl Descriptors {
@@ -35,23 +37,28 @@ impl Descriptors {
                     found.things.resize(id + 1, Thing::Unknown);
                     found.served.resize(id + 1, false);
                     found.files.resize(id + 1, 0);
+                    found.peers.resize(id + 1, 0);
                 }
                 found.things[id] = meaning(kinds, &kinds_mean, row).unwrap_or(Thing::Unknown);
                 // One that was there before the capture: by its ports.
                 found.served[id] = meaning(makers, &takes, row).unwrap_or_else(|| serves(local, peer));
-                if found.things[id] == Thing::File {
-                    found.files[id] = target.map_or(0, |target| hasher.hash_one(target) as u32);
+                match found.things[id] {
+                    Thing::File => found.files[id] = target.map_or(0, |target| hasher.hash_one(target) as u32),
+                    Thing::Socket => found.peers[id] = peer.map_or(0, |peer| hasher.hash_one(peer) as u32),
+                    _ => {}
                 }
             }
         })?;
         Ok(found)
     }
 
+    /// All sockets go to one address.
     #[cfg(test)]
     pub(super) fn of(things: Vec<Thing>, served: &[usize]) -> Descriptors {
         let is_served = |index| served.contains(&index);
         let served = (0..things.len()).map(is_served).collect();
-        Descriptors { things, served, files: Vec::new() }
+        let peers = things.iter().map(|&thing| u32::from(thing == Thing::Socket)).collect();
+        Descriptors { things, served, files: Vec::new(), peers }
     }
 
     pub(super) fn thing(&self, descriptor: u32) -> Thing {
@@ -65,6 +72,11 @@ impl Descriptors {
     /// Gives the number of a file; `None` of what is no file, or has no name.
     pub(super) fn file(&self, descriptor: u32) -> Option<u32> {
         self.files.get(descriptor as usize).copied().filter(|&file| file != 0)
+    }
+
+    /// Gives the number of the address at the other end of a connection; `None` where it is not known.
+    pub(super) fn peer(&self, descriptor: u32) -> Option<u32> {
+        self.peers.get(descriptor as usize).copied().filter(|&peer| peer != 0)
     }
 }
 

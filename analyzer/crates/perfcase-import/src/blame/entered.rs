@@ -6,7 +6,8 @@ use arrow_array::{Array as _, ListArray};
 
 use super::calls::{CallKind, CallName, CallNames, Thing};
 use super::descriptors::Descriptors;
-use super::history::{Call, History, NONE, Thread, Wake, word_of};
+use super::history::{Call, History, NONE, Thread, Vain, Wake, word_of};
+use super::retries::Question;
 use super::rows::{Batch, at, meaning, meanings};
 use super::tries::LockCall;
 
@@ -19,6 +20,8 @@ const CUT_SHORT: [i32; 4] = [4, 512, 514, 516];
 /// A lock that another has (EAGAIN, EACCES), and a connection that is under way (EINPROGRESS).
 const TAKEN: [i32; 2] = [11, 13];
 const UNDER_WAY: i32 = 115;
+/// Nothing is there yet, or there is no room (EAGAIN).
+const AGAIN: i32 = 11;
 
 /// Adds calls. Gives the last end of them.
 pub(super) fn add_calls(
@@ -58,16 +61,18 @@ pub(super) fn add_calls(
         let Some(thread) = history.thread_mut(utid) else { continue };
         if did.kind == CallKind::Sleep {
             thread.tries.sleep(did.start, did.end);
+            thread.retries.sleep(did.start, did.end);
         }
         let is_long = did.end.saturating_sub(did.start) >= SHORTEST_CALL_NS;
         let is_waiting = is_long && did.kind == CallKind::Poll && !did.is_ready();
         let asks_nothing = is_waiting && asks_nothing(names.name(name), arguments, row);
         let is_end = did.kind == CallKind::Send && matches!(names.name(name), Some(b"close" | b"shutdown"));
+        if asks_nothing {
+            thread.retries.sleep(did.start, did.end);
+        }
         let call = call_of(thread, things, &did, asks_nothing, is_end);
         if is_long && did.kind != CallKind::Futex {
-            if did.kind == CallKind::Poll && did.is_ready() {
-                thread.polled = Some(thread.calls.len());
-            }
+            thread.note_poll(&call, did.is_ready());
             history.add_call(utid, call);
         }
     }
@@ -112,6 +117,8 @@ impl Did {
 fn call_of(thread: &mut Thread, things: &Descriptors, did: &Did, asks_nothing: bool, is_end: bool) -> Call {
     let descriptor = did.descriptor;
     let is_reply = tells(thread, things, did, is_end);
+    asks(thread, things, did, is_end);
+    went_in_vain(thread, things, did, is_end);
     if did.kind == CallKind::Poll {
         thread.polled = None;
     } else if descriptor != NONE
@@ -152,6 +159,59 @@ fn tells(thread: &mut Thread, things: &Descriptors, did: &Did, is_end: bool) -> 
         _ => {}
     }
     false
+}
+
+/// Notes what a thread asks as a client, and what it takes and answers as a service.
+fn asks(thread: &mut Thread, things: &Descriptors, did: &Did, is_end: bool) {
+    let (descriptor, retries) = (did.descriptor, &mut thread.retries);
+    let is_socket = things.thing(descriptor) == Thing::Socket;
+    match did.kind {
+        CallKind::Read | CallKind::Send if is_socket && things.is_served(descriptor) => {
+            if did.is_ready() && !is_end {
+                retries.next_work();
+            }
+        }
+        CallKind::Accept if did.is_ready() => retries.next_work(),
+        CallKind::Send if is_end => retries.over(descriptor),
+        CallKind::Read if is_socket && did.error != Some(AGAIN) => retries.over(descriptor),
+        CallKind::Send if is_socket => {
+            if let Some(peer) = things.peer(descriptor) {
+                let has_failed = did.error.is_some_and(|error| error != UNDER_WAY && error != AGAIN);
+                retries.ask(Question { peer, size: did.ret.unwrap_or(0).max(0) }, descriptor, has_failed);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The most polls in vain of one question that are told.
+const MOST_IN_VAIN: usize = 64;
+
+/// Notes polls that ended before the answer came: the thread said more on the connection that it had asked on, before it polled again,
+/// and an answer came in the end. A client that asks whether it may go on does so (RFC 9110, 10.1.1: Expect).
+fn went_in_vain(thread: &mut Thread, things: &Descriptors, did: &Did, is_end: bool) {
+    let is_there = did.descriptor != NONE && did.descriptor == thread.asked;
+    let vain = &mut thread.vain;
+    match did.kind {
+        CallKind::Poll => vain.last = None,
+        CallKind::Send if is_end => {
+            if is_there {
+                *vain = Vain::default();
+            }
+        }
+        CallKind::Send if is_there && did.is_ready() => {
+            vain.went_on.extend(vain.last.take().filter(|_| vain.went_on.len() < MOST_IN_VAIN));
+        }
+        CallKind::Send if !is_there && things.thing(did.descriptor) == Thing::Socket => *vain = Vain::default(),
+        CallKind::Read if is_there && did.is_ready() => {
+            for index in std::mem::take(vain).went_on {
+                if let Some(call) = thread.calls.get_mut(index) {
+                    call.is_in_vain = true;
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 fn add_futex(history: &mut History, utid: u32, did: &Did, futex: Option<Futex>) {
@@ -308,6 +368,71 @@ mod tests {
         assert!(!replies(&[say, poll, ring, look, say, poll, ("recvfrom", 2, 39)]));
         assert!(!replies(&[say, poll, ring, say, ("close", 1, 0), poll, hear]));
         assert!(!replies(&[hear, say, poll, say, poll, say, poll, hear]), "an answer that had no room");
+    }
+
+    #[test]
+    fn a_poll_is_in_vain_if_its_thread_says_more_after_it_and_is_answered_in_the_end() {
+        let things = [Thing::Unknown, Thing::Socket, Thing::Socket, Thing::File, Thing::Socket];
+        let things = Descriptors::of(things.to_vec(), &[2]);
+        let in_vain = |calls: &[(&str, u32, i64)]| {
+            let (mut names, mut history) = (CallNames::default(), History::default());
+            history.thread_mut(7).unwrap();
+            for &(name, descriptor, ret) in calls {
+                let number = names.number(name);
+                let (kind, error) = (names.kind(number), (ret < 0).then_some(11));
+                let did = Did { start: 0, end: 9000, name: number, kind, descriptor, ret: Some(ret), error };
+                let (thread, is_end) = (history.thread_mut(7).unwrap(), name == "close");
+                let call = call_of(thread, &things, &did, false, is_end);
+                thread.note_poll(&call, did.is_ready());
+                history.add_call(7, call);
+            }
+            let polls = history.thread(7).unwrap().calls.iter().filter(|call| call.kind == CallKind::Poll);
+            polls.map(|poll| poll.is_in_vain).collect::<Vec<_>>()
+        };
+        let (head, poll, body, answer) =
+            (("sendto", 1, 90), ("poll", NONE, 0), ("sendto", 1, 9000), ("recvfrom", 1, 25));
+        assert_eq!(in_vain(&[head, poll, body, answer]), [true]);
+        assert_eq!(in_vain(&[head, poll, ("write", 3, 80), ("close", 3, 0), body, poll, body, answer]), [true, true]);
+        assert_eq!(in_vain(&[head, poll, poll, body, answer]), [false, true], "it waited on");
+        // It is told to go on; nobody answers such messages; it gives up; the rest goes to another end or is an answer of its own.
+        assert_eq!(in_vain(&[head, ("poll", NONE, 1), answer, body, answer]), [false]);
+        assert_eq!(in_vain(&[head, poll, body, poll, body]), [false, false]);
+        assert_eq!(in_vain(&[head, poll, ("close", 1, 0), ("sendto", 1, 9), answer]), [false]);
+        assert_eq!(in_vain(&[head, poll, ("sendto", 4, 9), body, answer]), [false]);
+        assert_eq!(in_vain(&[head, poll, ("sendto", 2, 9), body, answer]), [false]);
+        assert_eq!(in_vain(&[poll, body, answer]), [false], "nothing was asked");
+    }
+
+    #[test]
+    fn a_sleep_until_it_asks_the_same_again_is_about_whom_it_asks() {
+        let things = [Thing::Unknown, Thing::Socket, Thing::Socket, Thing::Socket];
+        let things = Descriptors::of(things.to_vec(), &[2]);
+        let asks_again = |calls: &[(&str, u32, i64, i32)]| {
+            let (mut names, mut thread) = (CallNames::default(), Thread { asked: NONE, ..Thread::default() });
+            for &(name, descriptor, ret, error) in calls {
+                let number = names.number(name);
+                let (kind, error) = (names.kind(number), (error != 0).then_some(error));
+                let did = Did { start: 20, end: 50, name: number, kind, descriptor, ret: Some(ret), error };
+                if kind == CallKind::Sleep {
+                    thread.retries.sleep(20, 50);
+                }
+                call_of(&mut thread, &things, &did, false, name == "close");
+            }
+            thread.retries.settle();
+            thread.retries.at(30)
+        };
+        let (question, answer, sleep) = (("sendto", 1, 22, 0), ("recvfrom", 1, 19, 0), ("clock_nanosleep", NONE, 0, 0));
+        let again = ("sendto", 3, 22, 0);
+        assert_eq!(asks_again(&[question, answer, ("close", 1, 0, 0), sleep, ("connect", 3, 0, 0), again]), Some(3));
+        assert_eq!(asks_again(&[question, ("close", 1, 0, 0), sleep, again]), Some(3), "it gave up");
+        assert_eq!(asks_again(&[("connect", 1, -111, 111), ("close", 1, 0, 0), sleep, ("connect", 3, 0, 0)]), Some(3));
+        // It says more, looks whether an answer is there, takes or answers a request, says something else.
+        assert_eq!(asks_again(&[question, sleep, again]), None);
+        assert_eq!(asks_again(&[question, ("recvfrom", 1, -11, 11), sleep, again]), None);
+        assert_eq!(asks_again(&[question, answer, sleep, ("sendto", 2, 90, 0), again]), None);
+        assert_eq!(asks_again(&[question, answer, ("recvfrom", 2, 90, 0), sleep, again]), None);
+        assert_eq!(asks_again(&[question, answer, ("accept4", 2, 9, 0), sleep, again]), None);
+        assert_eq!(asks_again(&[question, answer, sleep, ("sendto", 3, 23, 0)]), None);
     }
 
     #[test]

@@ -370,7 +370,9 @@ impl Known<'_> {
             _ if waker == NONE && piece.context == Context::Unknown => Cause::NotRecorded,
             _ => Cause::Interrupt,
         };
-        End::For(cause, tries.map_or(call.descriptor, |nap| nap.descriptor))
+        let thread = self.history.thread(utid).filter(|_| cause == Cause::Sleep);
+        let about = || thread.and_then(|thread| thread.retries.at(piece.start)).unwrap_or(call.descriptor);
+        End::For(cause, tries.map_or_else(about, |nap| nap.descriptor))
     }
 
     pub(super) fn thing(&self, descriptor: u32) -> Thing {

@@ -3,6 +3,7 @@
 use hashbrown::{HashMap, HashSet};
 
 use super::calls::{CallKind, CallName, NO_CALL};
+use super::retries::Retries;
 use super::tries::{LockCall, Locks, Tries};
 use crate::bound::Bound;
 
@@ -66,6 +67,8 @@ pub(super) struct Call {
     pub(super) is_asked: bool,
     /// It waited for the reply to what the thread had said, unasked, on a connection that it took.
     pub(super) is_reply: bool,
+    /// A poll whose time was over before the answer came: the thread said more then, and had its answer after that.
+    pub(super) is_in_vain: bool,
 }
 
 impl Call {
@@ -80,6 +83,7 @@ impl Call {
         is_cut_short: false,
         is_asked: false,
         is_reply: false,
+        is_in_vain: false,
     };
 }
 
@@ -142,6 +146,15 @@ impl Stream {
     }
 }
 
+/// The polls of a thread that ended before the answer came to what it had asked.
+#[derive(Default)]
+pub(super) struct Vain {
+    /// The last one, in the thread's calls, until it polls again.
+    pub(super) last: Option<usize>,
+    /// Those after which it said more.
+    pub(super) went_on: Vec<usize>,
+}
+
 /// A thread's pieces and calls, in the order of time.
 #[derive(Default)]
 pub(super) struct Thread {
@@ -161,13 +174,27 @@ pub(super) struct Thread {
     pub(super) polled: Option<usize>,
     /// The connection that it asked something on, and from which no answer was read yet.
     pub(super) asked: u32,
+    /// Its polls, in `calls`, that ended in vain since it asked there, and whether the thread has said more since the last one.
+    pub(super) vain: Vain,
     /// The connections that it took.
     pub(super) stream: Stream,
+    /// The sleeps between its questions.
+    pub(super) retries: Retries,
     /// Its tries for the locks of files.
     pub(super) tries: Tries,
 }
 
 impl Thread {
+    /// Notes a poll, which is the next of `calls`.
+    pub(super) fn note_poll(&mut self, call: &Call, is_ready: bool) {
+        let next = Some(self.calls.len());
+        match call.kind {
+            CallKind::Poll if is_ready => self.polled = next,
+            CallKind::Poll if call.has_timed_out && call.descriptor != NONE => self.vain.last = next,
+            _ => {}
+        }
+    }
+
     /// Gives the first piece that ends after `at`.
     pub(super) fn pieces_after(&self, at: i64) -> &[Piece] {
         &self.pieces[self.pieces.partition_point(|piece| piece.end <= at)..]
@@ -329,6 +356,7 @@ impl History {
         for (utid, thread) in self.threads.iter_mut().enumerate() {
             thread.calls.sort_by_key(|call| call.start);
             thread.tries.settle(utid as u32, &mut self.locks);
+            thread.retries.settle();
         }
     }
 
@@ -347,7 +375,9 @@ impl History {
             thread.pieces.drain(..old);
             thread.calls.retain(|call| call.end > begin);
             thread.polled = None;
+            thread.vain = Vain::default();
             thread.tries.forget(begin);
+            thread.retries.forget(begin);
             count += thread.pieces.len() + thread.calls.len();
         }
         for runs in &mut self.cpus {

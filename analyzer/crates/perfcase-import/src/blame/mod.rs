@@ -16,6 +16,7 @@ mod input;
 mod measured;
 mod output;
 mod parts;
+mod retries;
 mod rows;
 mod samples;
 mod snapshots;
@@ -156,15 +157,27 @@ impl Blame<'_> {
                 self.part(utid, piece, Stretch { start: piece.start, end: piece.end, work: Work::Thread, count: 0 });
                 continue;
             }
+            let mut at = piece.start;
             for stretch in known.works.after(utid, piece.start) {
                 if stretch.start >= piece.end {
                     break;
                 }
                 let (start, end) = (stretch.start.max(piece.start), stretch.end.min(piece.end));
+                self.before_work(utid, piece, (at, start));
                 self.part(utid, piece, Stretch { start, end, ..*stretch });
+                at = end;
             }
+            self.before_work(utid, piece, (at, piece.end));
         }
         written
+    }
+
+    /// Writes a part of a piece between two stretches of work, if it is a wait in vain: a question counts as work from its last words on.
+    fn before_work(&mut self, utid: u32, piece: &Piece, (start, end): (i64, i64)) {
+        let known = self.known;
+        if start < end && piece.doing == Doing::Sleeping && known.call_of(utid, piece, start).is_in_vain {
+            self.part(utid, piece, Stretch { start, end, work: Work::Thread, count: 0 });
+        }
     }
 
     /// Writes a part of a piece that is in a stretch of work.
@@ -176,7 +189,8 @@ impl Blame<'_> {
         let call = known.call_of(utid, piece, part.start);
         if part.work == Work::Thread {
             let thing = known.things.get(call.descriptor as usize).copied().unwrap_or(Thing::Unknown);
-            let is_idle = || piece.is_open || known.has_no_work(utid, piece, call.kind, thing);
+            let has_no_work = || !call.is_in_vain && known.has_no_work(utid, piece, call.kind, thing);
+            let is_idle = || piece.is_open || has_no_work();
             if matches!(piece.doing, Doing::Stopped | Doing::RanInTheEnd) || is_idle() {
                 return;
             }
@@ -186,7 +200,7 @@ impl Blame<'_> {
         known.piece(&mut path, utid, piece, (part.start, part.end), part.end, 0);
         self.looks_left -= (budget - path.budget) as u64;
         let waker = if piece.is_open { NONE } else { piece.waker };
-        let demands = || call.kind == CallKind::Demand || known.tries(utid, piece, &call).is_some();
+        let demands = || call.kind == CallKind::Demand || call.is_in_vain || known.tries(utid, piece, &call).is_some();
         let has_work = part.work != Work::Thread || demands();
         for due in &path.dues {
             let is_own_run = due.cause == Cause::Running && due.depth == 0;

@@ -76,6 +76,21 @@ fn a_poll_that_looks_up_now_and_then_waits_on() {
     assert_eq!((due.end, due.cause, due.descriptor), (50, Cause::Network, socket));
 }
 
+#[test]
+fn a_poll_in_vain_before_the_last_words_of_a_question_counts() {
+    let polled = |is_in_vain: bool, work: Option<Work>| {
+        let story = story().woken(1, 0, 50, 0, Doing::Sleeping, Context::Hardirq).ran(1, 50, 52, 0);
+        let mut story = story.call(1, -1, 51, "poll", Thing::Socket).timed_out(1);
+        story.history.thread_mut(1).unwrap().calls[0].is_in_vain = is_in_vain;
+        work.into_iter().fold(story, |story, work| story.work(1, 30, 40, work)).blame(1)
+    };
+    let timeout = |start, end| (start, end, Cause::Timeout, 1, 0);
+    assert_eq!(polled(true, None), [timeout(0, 50)]);
+    assert_eq!(polled(true, Some(Work::Call)), [timeout(0, 30), timeout(30, 40), timeout(40, 50)]);
+    // An event loop whose timer was due had nothing to do.
+    assert_eq!((polled(false, None), polled(false, Some(Work::Call))), (vec![], vec![timeout(30, 40)]));
+}
+
 /// Waits of 1 for the same in so many parts of 10 ns. 2 ends the last one.
 fn in_parts(call: &str, count: i64) -> (Cause, u64) {
     let end = 20 * count;
