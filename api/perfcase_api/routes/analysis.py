@@ -56,7 +56,7 @@ OnlyOfBoth = Annotated[Threads, Depends(query_of(Threads))]
 _CAPTURES_MAX = 1000
 
 
-@router.get("/views/{name}", response_class=Response, responses=responses.counted())
+@router.get("/views/{name}", response_class=Response, responses=responses.counted(responses.by_column()))
 async def show_view(
     here: Here,
     me: Me,
@@ -138,7 +138,7 @@ async def annotate_(
     request: Annotated[annotate.Request, Depends(query_of(annotate.Request))],
     only: Only,
 ) -> Response:
-    """Count the samples of a function by instruction, with source lines. Rows stand in the order of addresses."""
+    """Count the samples of a function by instruction, with source lines, in the order of addresses; or list the objects that have it."""
     rows_max(here, request.limit)
     here.ready(me, capture_id)
     return await ask(here, me, http, Question(request, [capture_id], only=only.conditions()), MEDIA[request.fmt])

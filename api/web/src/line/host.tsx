@@ -9,7 +9,7 @@ import { type Drawn, type Place, places } from "../parts/charts";
 import { Problem } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { sqlOf } from "../parts/sql";
-import { plural } from "../parts/units";
+import { momentOf, plural } from "../parts/units";
 import { type Answered, type Question, useAnswers } from "./answers";
 import { type Lines, linesOf, step } from "./series";
 import type { Span } from "./span";
@@ -153,7 +153,7 @@ export function KernelLog({ log, onPick }: { log: Host["log"]; onPick: (ns: numb
         {log.data.map(({ ts_ns, level, text }, number) => (
           <li key={number}>
             <button type="button" class="plain" title="Show this moment" onClick={() => onPick(Number(ts_ns))}>
-              {(Number(ts_ns) / 1e9).toFixed(3)} s
+              {momentOf(Number(ts_ns), 3)}
             </button>{" "}
             <b>{level}</b> <span class="mono">{safe(text ?? "")}</span>
           </li>

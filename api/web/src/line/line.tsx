@@ -10,7 +10,7 @@ import { gapsOf } from "../parts/hatch";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { STATES } from "../parts/states";
-import { count, duration } from "../parts/units";
+import { count, duration, stretch } from "../parts/units";
 import { useLineState } from "./address";
 import { BUCKETS, THREADS_MAX, useLanes, usePath, useThreads } from "./asked";
 import { KINDS } from "./causes";
@@ -22,7 +22,7 @@ import { moveText } from "./order";
 import type { Box } from "./overlay";
 import { Panel } from "./panel";
 import { Picture } from "./picture";
-import { holding, type Span, spanText } from "./span";
+import { holding, type Span } from "./span";
 import { useInterval } from "./stretch";
 import { type LaneTrack, type Mark, type Placed, tracksOf } from "./tracks";
 
@@ -179,7 +179,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
           onInput={(event) => state.setFind(event.currentTarget.value)}
         />
         <span class="quiet">
-          {spanText(span)}: {duration(span[1] - span[0])}
+          {stretch(...span)}: {duration(span[1] - span[0])}
           {part && `; ${duration(part[1] - part[0])} chosen`}
           {hasGaps && "; hatched: nothing was recorded"}
           {host.cut.length > 0 && `; ${host.cut.join(", ")}: too many rows, zoom in for the dim part`}
