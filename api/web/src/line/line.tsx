@@ -260,13 +260,13 @@ function Legend({ hasCauses, hasCalls }: { hasCauses: boolean; hasCalls: boolean
   return (
     <p class="lanes-legend">
       {STATES.map(({ word, means, colour }) => (
-        <span key={word} title={means}>
+        <span key={word} title={means} tabIndex={0}>
           <i style={{ background: `var(${colour})` }} />
           {word}
         </span>
       ))}
       {hasCalls && (
-        <span class="lanes-legend" title="Other colours tell neighbouring calls apart">
+        <span class="lanes-legend" title="Other colours tell neighbouring calls apart" tabIndex={0}>
           Below, system calls:
           <span>
             <i class="lanes-strip" style={{ background: "var(--critical)" }} />
@@ -275,7 +275,11 @@ function Legend({ hasCauses, hasCalls }: { hasCauses: boolean; hasCalls: boolean
         </span>
       )}
       {hasCauses && (
-        <span class="lanes-legend" title="Where it is known that the thread had work; otherwise what kept it up">
+        <span
+          class="lanes-legend"
+          title="Where it is known that the thread had work; otherwise what kept it up"
+          tabIndex={0}
+        >
           Below, what a thread waited for:
           {KINDS.map(({ text, colour, isThin }) => (
             <span key={text}>
