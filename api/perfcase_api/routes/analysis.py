@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
+from perfcase.case.window import changed_by
 from perfcase.catalogue.charts import Chart, charts
 from perfcase.catalogue.plot import Histogram, Intervals, plan
 from perfcase.catalogue.schema import Table, load_tables
@@ -293,6 +294,9 @@ class ViewEntry(TableEntry):
     """A view."""
 
     parameters: list[str] = Field(description="The names for set.")
+    changed_by: list[str] = Field(
+        description="Which of process, thread, cpu and cgroup change its rows: what is counted of the whole host stays the same."
+    )
     plot: Histogram | Intervals | None = Field(
         description="How it is drawn: as a histogram, or over time. Rows are moments if length is null. null: as numbers."
     )
@@ -346,6 +350,7 @@ def _described_view(entry: View) -> dict[str, Any]:
     return {
         **_described(entry),
         "parameters": sorted(parameters(load_views(), entry.name)),
+        "changed_by": changed_by(entry.name),
         "plot": plan(entry),
         "charts": charts(entry),
     }

@@ -463,6 +463,7 @@ export interface ViewEntry {
   description: string;
   columns: Column[];
   parameters: string[];
+  changed_by: string[];
   plot: Histogram | Intervals | null;
   charts: Chart[];
 }
@@ -518,6 +519,7 @@ export interface ViewInFull {
   description: string;
   columns: Column[];
   parameters: string[];
+  changed_by: string[];
   plot: Histogram | Intervals | null;
   charts: Chart[];
   sql: string;

@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { useView } from "../api/hooks";
 import type { AnyParameter, Row } from "../api/rows";
-import type { Intervals, Schema } from "../api/types.gen";
+import type { Intervals, Schema, ViewEntry } from "../api/types.gen";
 import { type Filters, filterParams } from "../app/route";
 import { type Drawn, type Place, places } from "../parts/charts";
 import { Problem } from "../parts/problem";
@@ -54,7 +54,7 @@ export function useHost(
     const cuts = view.parameters.includes(INTERVAL);
     const window = cuts && !isWhole ? windowText([asked[0] / 1e9, asked[1] / 1e9]) : null;
     const set = cuts ? `${INTERVAL}=${step(isWhole ? length : asked[1] - asked[0])}` : null;
-    const query = { limit: ROWS_MAX, set, where: chart.where, ...filterParams({ ...scope, window }) };
+    const query = { limit: ROWS_MAX, set, where: chart.where, ...filterParams({ ...changing(view, scope), window }) };
     const span: Span = window ? asked : [0, length];
     const path = `captures/${captureId}/views/${view.name}`;
     const own = { path, query, span, about: JSON.stringify([view.name, scope]) };
@@ -112,6 +112,12 @@ export function useHost(
       second.again();
     },
   };
+}
+
+/** The filters that change the rows of a view: without the others it is a question that the import has answered. */
+function changing({ changed_by }: ViewEntry, scope: Filters): Filters {
+  const kept = Object.entries(scope).map(([name, value]) => [name, changed_by.includes(name) ? value : []]);
+  return { ...scope, ...Object.fromEntries(kept) };
 }
 
 /** Which part the rows are about: a host of very many CPUs has more than are asked for, in the order of time. */
