@@ -56,14 +56,19 @@ def table(rows: Shape | None = None) -> dict[int | str, dict[str, Any]]:
     return answers("json", "csv", "arrow", "parquet", json=rows or rows_of())
 
 
-def counted(rows: Shape | None = None) -> dict[int | str, dict[str, Any]]:
-    """Return the schema of the rows of a query of which it is known what it read."""
+def by_column() -> Shape:
+    """Return the schema of rows, or, with format=columns, of the columns."""
     columns = {
         "type": "object",
         "description": "With format=columns: a list for each column.",
         "additionalProperties": {"type": "array"},
     }
-    described = table(_one_of([rows or rows_of(), columns]))
+    return _one_of([rows_of(), columns])
+
+
+def counted(rows: Shape) -> dict[int | str, dict[str, Any]]:
+    """Return the schema of the rows of a query of which it is known what it read."""
+    described = table(rows)
     described[200]["headers"] = {
         READS: {
             "schema": {"type": "integer"},
@@ -183,9 +188,12 @@ def diff() -> Shape:
 
 
 def annotated() -> Shape:
-    """Return the schema of the rows of a function."""
-    properties = {name: {"description": text} for name, (_, text) in annotate.COLUMNS.items()}
-    return {"type": "array", "items": _record(properties, "annotated")}
+    """Return the schema of the rows of a function, or of the objects that have it."""
+    rows, objects = (
+        {name: {"description": text} for name, (_, text) in columns.items()}
+        for columns in (annotate.COLUMNS, annotate.OBJECTS)
+    )
+    return {"type": "array", "items": _one_of([_record(rows, "annotated"), _record(objects, "objects of a function")])}
 
 
 def history() -> Shape:

@@ -86,7 +86,7 @@ def test_notes_are_in_the_summary(admin: httpx.Client, tcp: str, notes: str) -> 
     section = markdown[markdown.index("## Notes") : markdown.index("## ", markdown.index("## Notes") + 5)]
     assert section == markdown[len("# perfcase summary\n\n") :][: len(section)], "the first section"
     assert section.splitlines()[2] == "````text", "longer than the run of backticks in it"
-    assert "from 1.5 s to 2 s of the recording, finding delayed_ack" in section
+    assert "from 1.500 to 2.000 s of the recording, finding delayed_ack" in section
     assert "<script>alert(1)</script>" in section
     assert "\u202e" not in markdown
     assert section.replace("\n", "").count("x") >= 5000

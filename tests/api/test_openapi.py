@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -57,3 +59,18 @@ def test_every_answer_has_a_shape(admin: httpx.Client) -> None:
                 if not content and status not in ("204", "303"):
                     none.append((method, path))
     assert (lacking, none) == ([], [])
+
+
+def test_answers_by_column_are_described_where_they_can_be_asked_for(admin: httpx.Client) -> None:
+    document = admin.get("/openapi.json").json()
+    described, possible = set(), set()
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            if "format=columns" in json.dumps(operation["responses"].get("200", {})):
+                described.add((method, path))
+            asked = json.dumps([operation.get("parameters", []), operation.get("requestBody", {})])
+            for name in re.findall(r"#/components/schemas/([^\"]+)", asked):
+                asked += json.dumps(document["components"]["schemas"][name])
+            if '"columns"' in asked:
+                possible.add((method, path))
+    assert described == possible == {("get", "/v1/captures/{capture_id}/views/{name}")}

@@ -6,10 +6,15 @@ import csv
 import io
 from pathlib import Path
 
+import duckdb
 import pytest
 
+from perfcase.case.opening import open_capture
+from perfcase.case.window import changed_by
+from perfcase.catalogue.views import load_views
 from tests.support.cli import fail, succeed
 from tests.support.fakecase import make_case
+from tests.support.imports import SAMPLES, imported
 
 MS = 10**6
 
@@ -151,3 +156,25 @@ def test_a_part_is_made_ready_once(case: Path, condition: str, tmp_path: Path, m
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert succeed(*ask) == first
+
+
+def test_what_no_scope_changes_is_as_of_the_whole_capture() -> None:
+    """A view that says that a process or a CPU does not change it has the same rows: the page asks it of the whole capture."""
+    capture = imported(SAMPLES / "x86_64-scheduling" / "x.perfcase").folder
+    unchanged = {
+        key: [name for name in load_views() if key not in changed_by(name)]
+        for key in ("process", "thread", "cpu", "cgroup")
+    }
+
+    def rows(connection: duckdb.DuckDBPyConnection, view: str) -> list[tuple]:
+        return sorted(connection.execute(f"SELECT * FROM {view}").fetchall(), key=repr)
+
+    with open_capture(capture).connection as whole:
+        for condition in ("process=hog", "thread=hog", "cpu=0", "cgroup=/"):
+            names = unchanged[condition.partition("=")[0]]
+            with open_capture(capture, only=[condition]).connection as part:
+                assert [name for name in names if rows(whole, name) != rows(part, name)] == [], condition
+    # It is said of what is counted of the host, and of nothing that a process or a CPU has.
+    assert {"memory", "disk_utilization", "pressure"} <= set(unchanged["process"]) & set(unchanged["cpu"])
+    assert not {"thread_time", "cpu_lane", "run_queue_length"} & set(unchanged["process"])
+    assert "cpu_utilization" not in unchanged["cpu"]

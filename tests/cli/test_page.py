@@ -16,7 +16,7 @@ from perfcase.report.document import Column
 from perfcase.report.page import Page
 from perfcase.report.printer import Printer
 from perfcase.report.writer import write_report
-from perfcase.text import duration, size
+from perfcase.text import duration, size, stretch
 from tests.support.cli import fail, succeed
 from tests.support.fakecase import make_case
 
@@ -101,7 +101,24 @@ def test_sentences_go_on_below_where_they_began() -> None:
     [
         (duration(999.4e6), "999 ms"),
         (duration(999.7e6), "1,000 ms"),
-        (duration(12_345e9), "12,345 s"),
+        (duration(119.4e9), "119 s"),
+        (duration(119.5e9), "2 min"),
+        (duration(125e9), "2 min 5 s"),
+        (duration(-125.5e9), "-2 min 6 s"),
+        (duration(3599.6e9), "1 h"),
+        (duration(5400e9), "1 h 30 min"),
+        (duration(12_345e9), "3 h 26 min"),
+        (duration(86_400e9), "24 h"),
+        (duration(47.9999 * 3600e9), "2 d"),
+        (duration(604_800e9), "7 d"),
+        (duration(700_000e9), "8 d 2 h"),
+        (duration(1e20), "1,157,407 d 10 h"),
+        (duration(float("inf")), "inf s"),
+        (stretch(0, 604_800e9), "0 s to 7 d"),
+        (stretch(1.25e9, 1.5e9), "1.250 to 1.500 s"),
+        (stretch(86_400e9, 86_401e9), "1 d 0.00 s to 1 d 1.00 s"),
+        (stretch(90e9, 90_061.5e9), "90 s to 1 d 1 h 1 min 2 s"),
+        (stretch(86_400e9, 86_400.1e9), "1 d 0.000 s to 1 d 0.100 s"),
         (duration(None), "-"),
         (size(1023), "1023 B"),
         (size(1023 * 1024), "1,023 KiB"),

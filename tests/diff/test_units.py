@@ -41,8 +41,14 @@ def test_a_million_times_as_much_has_a_unit_of_its_own() -> None:
     assert scaled("ns", 0, 0, 5e9) == "0 s"
 
 
+def test_long_times_are_said_as_durations() -> None:
+    assert shown(line("ns", 125e9, 5400e9, 125e9, 5400e9, None)) == ("2 min 5 s", "1 h 30 min", "1 h 28 min")
+    assert shown(line("ns", 0, 5400e9, 0, 5400e9, None)) == ("0 s", "1 h 30 min", "1 h 30 min")
+    assert shown(line("ns", 125e9, 5e9, 0.5e9, 0.25e9, "s")) == ("500 ms/s (2 min 5 s)", "250 ms/s (5 s)", "-250 ms/s")
+
+
 @pytest.mark.parametrize(
-    ("figure", "told"), [(999.4, "999 ns"), (999_700, "1,000 µs"), (61e12, "61,000 s"), (1500, "1.5 µs")]
+    ("figure", "told"), [(999.4, "999 ns"), (999_700, "1,000 µs"), (61e12, "16 h 57 min"), (1500, "1.5 µs")]
 )
 def test_durations_have_no_exponent(figure: float, told: str) -> None:
     assert duration(figure) == told

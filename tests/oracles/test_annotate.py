@@ -14,6 +14,7 @@ import pytest
 from perfcase.stacks.instructions import instructions
 from tests.support.cli import fail, perfcase, succeed
 from tests.support.fakecase import make_case
+from tests.support.imports import SAMPLES
 from tests.support.symbols.record import perf_record
 
 SOURCE = """
@@ -127,7 +128,20 @@ def case_of(folder: Path, machine: str, code: bytes | None, why: str | None = No
 def test_any_code(tmp_path: Path, machine: str, code: bytes | None, said: str) -> None:
     """Whatever the code is, no sample is lost, and what has no text says why."""
     case = case_of(tmp_path, machine, code, "symbol tables only" if code is None else None)
-    assert "2 objects have a function" in fail(2, "annotate", "f'\"", case)
+    refused = perfcase("annotate", "f'\"", case)
+    told = refused.stderr
+    assert refused.returncode == 2
+    assert "2 objects have a function" in told
+    assert [line.split() for line in told.splitlines()[1:]] == [
+        ["--dso", "path", "build", "ID", "samples"], ["0", "/lib/one", "-", "2"], ["1", "/lib/two", "-", "2"],
+    ]  # fmt: skip
+    assert json.loads(succeed("annotate", "f'\"", case, "--objects", "-f", "json")) == [
+        {"dso_id": at, "dso": name, "path": f"/lib/{name}", "build_id": None, "sample_count": 2}
+        for at, name in enumerate(("one", "two"))
+    ]
+    assert {
+        row["dso"] for row in json.loads(perfcase("annotate", "f'\"", case, "--dso", "1", "-f", "json").stdout)
+    } == {"two"}
     done = perfcase("annotate", "f'\"", case, "--dso", "/lib/one", "-f", "json")
     rows = json.loads(done.stdout)
     assert sum(row["sample_count"] for row in rows) == 2
@@ -139,3 +153,36 @@ def test_every_byte_is_an_instruction_or_data() -> None:
     assert instructions("aarch64", b"\x1f\x20\x03\xd5", 8) == [(8, "nop")]
     assert instructions("x86-64", b"\x06", 1 << 63) == [(1 << 63, ".byte 0x06")]
     assert len(instructions("x86-64", b"\x90" * 200_000, 0)) == 100_000
+
+
+def test_stacks_that_are_left_out_do_not_count(tmp_path: Path) -> None:
+    """The same names leave out the same samples in a flame graph and here: the function's own total is the same."""
+    capture = SAMPLES / "d-type-checks" / "server.perfcase"
+
+    def totals(*shape: str) -> tuple[int, int]:
+        words = ("--workload", *shape)
+        graph = tmp_path / "graph.json"
+        # It says on standard error where it wrote.
+        assert (
+            perfcase(
+                "flamegraph", capture, *words, "--format", "neighbours", "--of", "same_type", "-o", graph
+            ).returncode
+            == 0
+        )
+        done = perfcase("annotate", "same_type", capture, *words, "-f", "json")
+        return json.loads(graph.read_text())["self"], sum(row["period"] for row in json.loads(done.stdout))
+
+    whole = totals()
+    assert whole[0] == whole[1] > 0
+    for shape in (
+        ("--include", "list_orders"), ("--exclude", "list_orders"), ("--include", "list_orders", "--include", "shop-worker"),
+        ("--include", "list_orders", "--exclude", "handle"), ("--exclude", "no such"),
+    ):  # fmt: skip
+        of_graph, own = totals(*shape)
+        assert of_graph == own, shape
+        assert (own < whole[0]) == (shape[1] != "no such"), shape
+    for name in ("same_type", "shop-worker"):
+        assert totals("--exclude", name) == (0, 0)
+    assert totals("--include", "[server]") == (0, 0)
+    # There the graph has no function of the object any more.
+    assert totals("--include", "[server]", "--collapse", "server")[1] == whole[1]

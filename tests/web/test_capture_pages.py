@@ -91,7 +91,7 @@ def test_a_view_is_sorted_filtered_and_downloaded(page: Page, site: Site, client
     page.until(f"{CELLS}.length > 10")
     assert "how long" in page.see("document.querySelector('.about').innerText").lower()
     described = page.see("document.querySelector('.table th:nth-child(5) button').title")
-    assert "Unit: ns" in described
+    assert "(ns)\n" in described
     page.click(".table th button", "switch_count")
     page.until("location.hash.includes('sort=-switch_count')")
     most = rows(client, site, "x86_64", "thread_time", order="switch_count DESC", limit=1)[0]

@@ -76,3 +76,58 @@ def test_no_assembly_says_why(page: Page, site: Site, client: httpx.Client, capt
     page.has("No assembly: symbol tables only. Record with --symbols full", ".flame-code")
     page.until(CALM)
     assert [[row[0], row[1], row[4]] for row in page.see(CELLS)] == shown(captures["table"])
+
+
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the recording of two programs of one name, in two folders, that differ in their code."""
+    folder = tmp_path_factory.mktemp("twins")
+    for name, steps in (("first", "4000000"), ("second", "4100000")):
+        (folder / name).mkdir()
+        (folder / name / "spin.c").write_text(SOURCE.replace("4000000", steps))
+        subprocess.run(["gcc", "-g", "-O1", "-o", "spin", "spin.c"], cwd=folder / name, check=True)
+    command = ["sh", "-c", f"{folder}/first/spin; {folder}/second/spin; {folder}/second/spin"]
+    done = process("record", "--symbols", "full", "-o", folder / "twins.perfcase", "--", *command)
+    assert done.returncode == 0, done.stderr
+    return folder / "twins.perfcase"
+
+
+def test_objects_of_one_name_are_chosen_one_by_one(
+    page: Page, site: Site, client: httpx.Client, twins: Path, look
+) -> None:
+    told = perfcase("annotate", "spin", twins)
+    assert told.returncode == 2
+    assert [("first" in line, "second" in line) for line in told.stderr.splitlines()[2:]] == [
+        (False, True),
+        (True, False),
+    ]
+    objects = json.loads(perfcase("annotate", "spin", twins, "--workload", "--objects", "-f", "json").stdout)
+    assert [one["dso"] for one in objects] == ["spin", "spin"]
+    capture = upload(client, twins)
+    page.open(site.at(f"c/{capture}/flame?code=spin&code_in=spin"))
+    page.until("document.querySelector('.flame-code tbody')")
+    options = page.see("[...document.querySelectorAll('.flame-code select option')].map((one) => one.innerText)")
+    assert options == [f"{one['path']}, build ID {one['build_id']}: {one['sample_count']:,} samples" for one in objects]
+    look("code-objects")
+    assert violations(page) == []
+    for one in (*objects, objects[0]):
+        page.see(
+            f"((one) => {{ one.value = '{one['dso_id']}'; one.dispatchEvent(new Event('change', {{ bubbles: true }})); }})(document.querySelector('.flame-code select'))"
+        )
+        page.until(f"location.hash.includes('code_in={one['dso_id']}')")
+        page.until(CALM)
+        assert [[row[0], row[1], row[4]] for row in page.see(CELLS)] == shown(twins, "--dso", one["build_id"])
+
+
+def test_stacks_that_the_graph_leaves_out_do_not_count(
+    page: Page, site: Site, client: httpx.Client, captures: dict[str, Path]
+) -> None:
+    capture = upload(client, captures["full"])
+    whole = shown(captures["full"])
+    for shape, count in (("include=spin", None), ("exclude=spin", 0), ("include=%5Bspin%5D&collapse=spin", None)):
+        page.open("about:blank")
+        page.open(site.at(f"c/{capture}/flame?code=spin&code_in=spin&{shape}"))
+        page.until("document.querySelector('.flame-code tbody')")
+        page.until(CALM)
+        cells = [[row[0], row[1], row[4]] for row in page.see(CELLS)]
+        assert cells == (whole if count is None else [[at, "", text] for at, _, text in whole]), shape

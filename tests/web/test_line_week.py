@@ -36,7 +36,7 @@ def test_a_week(week: str, page: Page, site: Site, client: httpx.Client, look: C
     length = rows(client, week, "capture")[0]["duration_ns"]
     assert length == pytest.approx(MINUTES * 60e9, rel=1e-4)
     opened(page, site.at(f"c/{week}/timeline"))
-    page.has("0 to 604,800 s: 604,800 s", ".line-head")
+    page.has("0 s to 7 d: 7 d", ".line-head")
     assert {"CPU", "Memory"} <= set(titles(page))
     look("line-week")
     page.see("document.querySelector('.line').focus()")

@@ -12,7 +12,7 @@ from tests.web.conftest import Site
 
 HEADS = """[...document.querySelectorAll('.table th button')].map((one) => [
   one.querySelector('.head-words').innerText.trim(), one.querySelector('.head-name')?.innerText ?? null, one.title])"""
-ABOUT = "document.querySelector('.head-about')?.innerText"
+ABOUT = "document.querySelector('.told')?.innerText"
 
 
 @pytest.mark.parametrize("name", ["x86_64", "tcp"])
@@ -67,14 +67,14 @@ def test_heads_are_words_and_define_themselves(page: Page, site: Site, client: h
         assert columns[column]["description"] in text
         assert (f"({columns[column]['unit']})" in text) == (columns[column]["unit"] is not None)
         place = page.see(
-            "(({left, right, top}) => [left, right, top])(document.querySelector('.head-about').getBoundingClientRect())"
+            "(({left, right, top}) => [left, right, top])(document.querySelector('.told').getBoundingClientRect())"
         )
         assert place[0] >= 0
         assert place[1] <= 1280
         page.press("ArrowRight")
     page.screenshot("head-definition")
     page.see("document.activeElement.blur()")
-    page.until("!document.querySelector('.head-about')")
+    page.until("!document.querySelector('.told')")
     # By a tap, which sorts, too.
     x, y = page.point(".table th button", "switch_count")
     for kind, points in (("touchStart", [{"x": x, "y": y}]), ("touchEnd", [])):
@@ -85,7 +85,7 @@ def test_heads_are_words_and_define_themselves(page: Page, site: Site, client: h
     page.open(site.at(f"c/{site.ids['x86_64']}/views?view=thread_time"))
     page.click(".table th button", "switch_count")
     page.until("location.hash.includes('sort=-switch_count') && !document.querySelector('[aria-busy=true]')")
-    assert page.see("document.querySelector('.head-about')") is None
+    assert page.see("document.querySelector('.told')") is None
 
 
 def test_every_column_has_a_head_of_words(page: Page, site: Site, client: httpx.Client) -> None:

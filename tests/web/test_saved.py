@@ -239,7 +239,7 @@ def test_a_note_on_a_part_and_on_a_finding(page: Page, site: Site, client: httpx
     page.click(".notes-head a", finding)
     page.until(f"location.hash.includes('finding={finding}')")
     text = client.get(f"/v1/captures/{capture}/summary").text
-    assert re.search(r"open, \d{4}-\d\d-\d\d \d\d:\d\d UTC, from 1.25 s to 2.5 s of the recording", text)
+    assert re.search(r"open, \d{4}-\d\d-\d\d \d\d:\d\d UTC, from 1.25 to 2.50 s of the recording", text)
     assert f"UTC, finding {finding}" in text
     page.click("[aria-label^='Delete the note']")
     page.until("document.querySelectorAll('.notes article').length === 1")

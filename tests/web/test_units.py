@@ -14,7 +14,7 @@ import * as units from "FILE";
 const chunks = [];
 for await (const chunk of process.stdin) chunks.push(chunk);
 const asked = JSON.parse(Buffer.concat(chunks).toString());
-process.stdout.write(JSON.stringify(asked.map(([name, value]) => units[name](value))));
+process.stdout.write(JSON.stringify(asked.map(([name, ...values]) => units[name](...values))));
 """
 TIES = (
     0.125,
@@ -43,6 +43,10 @@ def test_figures_are_those_of_the_command_line() -> None:
     values += [chance.uniform(0, 1) * 10 ** chance.uniform(-8, 15) for _ in range(3000)]
     values += [float(chance.randrange(10**6)) / 16 for _ in range(3000)]
     values += [float(round(value)) for value in values if value < 1e15]
+    # Edges of minutes, hours and days, and half way between two that could be said.
+    values += [edge * 1e9 + by for edge in (119.5, 120.5, 3599.5, 3600, 172770, 172800, 86400 * 7) for by in (-1, 0, 1)]
+    values += [chance.uniform(0, 1) * 10 ** chance.uniform(11, 17) for _ in range(1000)]
+    values += [chance.randrange(1, 10**5) * 30e9 for _ in range(1000)]
     values += [-value for value in values if value]
     asked = [(name, value) for name in ("figure", "duration", "size", "count", "ratio") for value in values]
     told = run(UNITS, SPELLED, json.dumps(asked))
@@ -51,4 +55,15 @@ def test_figures_are_those_of_the_command_line() -> None:
         for (name, value), said in zip(asked, told, strict=True)
         if said != getattr(text, name)(value)
     ]
+    assert wrong == [], (len(wrong), wrong[:20])
+
+
+def test_parts_of_a_recording_are_those_of_the_command_line() -> None:
+    chance = random.Random(20)
+    asked = [("stretch", 0, edge) for edge in (0, 1, 119.5e9, 119.4e9, 120e9, 604_800e9)]
+    for _ in range(3000):
+        begin = chance.uniform(0, 1) * 10 ** chance.uniform(3, 15)
+        asked.append(("stretch", begin, begin + 10 ** chance.uniform(0, 14)))
+    told = run(UNITS, SPELLED, json.dumps(asked))
+    wrong = [(one, said) for one, said in zip(asked, told, strict=True) if said != text.stretch(*one[1:])]
     assert wrong == [], (len(wrong), wrong[:20])

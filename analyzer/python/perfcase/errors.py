@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 EXIT_CODES = {
     "internal": 1,
@@ -37,16 +37,18 @@ KIND_MEANINGS = {
 class PerfcaseError(Exception):
     """Something that the user can act on: what went wrong, where, and the remedy.
 
-    ``kind`` is a key of EXIT_CODES, ``message`` names the file and the place, ``hint`` says what to do.
+    ``kind`` is a key of EXIT_CODES, ``message`` names the file and the place, ``hint`` says what to do. ``rows``: what there is to choose
+    from, as a table with a head.
     """
 
-    def __init__(self, kind: str, message: str, hint: str | None = None) -> None:
+    def __init__(self, kind: str, message: str, hint: str | None = None, *, rows: Sequence[Sequence[str]] = ()) -> None:
         if kind not in EXIT_CODES:
             raise ValueError(f"unknown kind of error: {kind}")
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.hint = hint
+        self.rows = rows
 
     @property
     def exit_code(self) -> int:

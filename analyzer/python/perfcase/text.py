@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 
@@ -43,14 +44,52 @@ def figure(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
+LONG_NS = 119.5e9
+"""From here on a duration is said in its two largest units: what rounds to two minutes."""
+_LONG = ((1e9, "s", 60, "min", 3600), (60e9, "min", 60, "h", 48 * 60), (3600e9, "h", 24, "d", float("inf")))
+
+
 def duration(ns: float | None) -> str:
-    """Format nanoseconds for people: 1.23 s, 45.6 ms."""
+    """Format nanoseconds for people: 45.6 ms, 1.23 s, 2 min 5 s, 1 h 30 min, 7 d."""
     if ns is None:
         return "-"
+    if LONG_NS <= abs(ns) < float("inf"):
+        return _long(ns)
     for unit, scale in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if abs(ns) >= scale:
             return f"{figure(ns / scale)} {unit}"
     return f"{ns:.0f} ns"
+
+
+def _long(ns: float) -> str:
+    """Return a duration in two units, rounded once, to the smaller one; the smaller one is not said where it is 0."""
+    scale, unit, number, larger, _ = next(each for each in _LONG if round(abs(ns) / each[0]) < each[4])
+    whole = round(abs(ns) / scale)
+    most, rest = divmod(whole, number)
+    return f"{'-' if ns < 0 else ''}{most:,} {larger}" + (f" {rest} {unit}" if rest else "")
+
+
+def stretch(start_ns: float, end_ns: float) -> str:
+    """Format a part of a recording, from when to when, in as many digits as its length has: 1.20 to 1.35 s, 0 s to 7 d."""
+    seconds = max((end_ns - start_ns) / 1e9, 1e-9)
+    digits = min(max(math.ceil(2 - math.log10(seconds)), 0), 9)
+    if end_ns < LONG_NS:
+        return f"{start_ns / 1e9:,.{digits}f} to {end_ns / 1e9:,.{digits}f} s"
+    return f"{_moment(start_ns, digits)} to {_moment(end_ns, digits)}"
+
+
+def _moment(ns: float, digits: int) -> str:
+    """Return a moment of a recording with all of its units."""
+    if ns < LONG_NS:
+        return f"{ns / 1e9:,.{digits}f} s"
+    whole, _, rest = f"{ns / 1e9:.{digits}f}".partition(".")
+    minutes, seconds = divmod(int(whole), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    parts = [f"{number:,} {unit}" for number, unit in ((days, "d"), (hours, "h"), (minutes, "min")) if number]
+    if rest or seconds:
+        parts.append(f"{seconds}{'.' if rest else ''}{rest} s")
+    return " ".join(parts)
 
 
 def size(count: float | None) -> str:

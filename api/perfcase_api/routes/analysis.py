@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
+from perfcase.case.window import changed_by
 from perfcase.catalogue.charts import Chart, charts
 from perfcase.catalogue.plot import Histogram, Intervals, plan
 from perfcase.catalogue.schema import Table, load_tables
@@ -56,7 +57,7 @@ OnlyOfBoth = Annotated[Threads, Depends(query_of(Threads))]
 _CAPTURES_MAX = 1000
 
 
-@router.get("/views/{name}", response_class=Response, responses=responses.counted())
+@router.get("/views/{name}", response_class=Response, responses=responses.counted(responses.by_column()))
 async def show_view(
     here: Here,
     me: Me,
@@ -138,7 +139,7 @@ async def annotate_(
     request: Annotated[annotate.Request, Depends(query_of(annotate.Request))],
     only: Only,
 ) -> Response:
-    """Count the samples of a function by instruction, with source lines. Rows stand in the order of addresses."""
+    """Count the samples of a function by instruction, with source lines, in the order of addresses; or list the objects that have it."""
     rows_max(here, request.limit)
     here.ready(me, capture_id)
     return await ask(here, me, http, Question(request, [capture_id], only=only.conditions()), MEDIA[request.fmt])
@@ -293,6 +294,9 @@ class ViewEntry(TableEntry):
     """A view."""
 
     parameters: list[str] = Field(description="The names for set.")
+    changed_by: list[str] = Field(
+        description="Which of process, thread, cpu and cgroup change its rows: what is counted of the whole host stays the same."
+    )
     plot: Histogram | Intervals | None = Field(
         description="How it is drawn: as a histogram, or over time. Rows are moments if length is null. null: as numbers."
     )
@@ -346,6 +350,7 @@ def _described_view(entry: View) -> dict[str, Any]:
     return {
         **_described(entry),
         "parameters": sorted(parameters(load_views(), entry.name)),
+        "changed_by": changed_by(entry.name),
         "plot": plan(entry),
         "charts": charts(entry),
     }

@@ -31,6 +31,7 @@ from perfcase.case.query import count, lock_down, sql_errors
 from perfcase.case.scope import Scope
 from perfcase.case.store import Case
 from perfcase.catalogue.schema import load_tables, quote
+from perfcase.catalogue.views import load_views, with_dependencies
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
@@ -148,6 +149,15 @@ def move(connection: duckdb.DuckDBPyConnection, start_ns: int, end_ns: int) -> N
     )
 
 
+_CHANGING = {
+    "process": {"utid", "upid", "name_id"},
+    "thread": {"utid", "upid", "name_id"},
+    "cpu": {"cpu"},
+    "cgroup": {"utid", "upid", "name_id", "cgroup"},
+}
+"""By a scope's key: the columns by whose values ``_kept`` leaves rows out."""
+
+
 def _kept(scope: Scope) -> dict[str, tuple[Sequence[object], str]]:
     """Return by column the values whose rows stay, and their type."""
     given = {
@@ -226,6 +236,21 @@ def is_cut(table: str) -> bool:
     if found is None or WINDOWS.get(found.window, found.window):
         return True
     return any(column.in_window or _is_time(column.name) for column in found.columns)
+
+
+def changed_by(view: str) -> list[str]:
+    """Return which keys of ``perfcase.case.scope`` give a view other rows than the whole capture has, besides the window."""
+    views = load_views()
+    needed = with_dependencies(views, [view])
+    tables = {name for each in needed.values() for name in each.sources if name not in views}
+    found: set[str] = set()
+    for name in tables:
+        table = load_tables().get(name)
+        if table is None or table.derived or table.window == "sample":
+            return list(_CHANGING)
+        columns = {column.name for column in table.columns} if table.window != "name" else set()
+        found |= {key for key, chosen in _CHANGING.items() if columns & chosen}
+    return [key for key in _CHANGING if key in found]
 
 
 def _window(table: str, columns: Collection[str]) -> str:

@@ -17,7 +17,7 @@ from typer import exceptions as typer_exceptions
 
 import perfcase
 from perfcase.errors import EXIT_CODES, FOUND, KIND_MEANINGS, PerfcaseError
-from perfcase.text import safe
+from perfcase.text import safe, width
 
 COMMANDS = (
     "record", "import", "symbolize", "report", "findings", "diff", "summary", "sql", "view", "views", "flamegraph", "annotate", "export",
@@ -141,8 +141,13 @@ def _usage(error: Exception) -> PerfcaseError:
 
 
 def _fail(error: PerfcaseError) -> int:
-    """Print ``perfcase: message (hint)`` on one line."""
+    """Print ``perfcase: message (hint)`` on one line, and below it what there is to choose from."""
     text = safe(str(error))
     red, plain = ("\x1b[31m", "\x1b[0m") if sys.stderr.isatty() and "NO_COLOR" not in os.environ else ("", "")
     sys.stderr.write(f"{red}perfcase:{plain} {text}\n")
+    rows = [[safe(cell) for cell in row] for row in error.rows]
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        line = "  ".join(cell + " " * (wide - width(cell)) for cell, wide in zip(row, widths, strict=True))
+        sys.stderr.write(f"  {line.rstrip()}\n")
     return error.exit_code

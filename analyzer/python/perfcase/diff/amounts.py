@@ -26,6 +26,8 @@ def scaled(unit: str | None, figure: float, *beside: float | None) -> str:
     base, _, per = (unit or "").partition("/")
     if unit == "ratio" and max(largest, abs(figure)) <= 1:
         return text.ratio(figure)
+    if unit == "ns" and figure and largest >= text.LONG_NS:
+        return text.duration(figure)
     if base not in _SCALES:
         if base == "1":
             return f"{text.figure(figure)}/{per}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,10 +15,11 @@ from perfcase.catalogue.schema import literal
 from perfcase.errors import PerfcaseError, unknown
 from perfcase.lazy import duckdb
 from perfcase.operations import fields
-from perfcase.operations.request import BaseRequest, Option
+from perfcase.operations.request import Option
 from perfcase.operations.result import Rows, say, select
-from perfcase.stacks.fetching import SAMPLES, WORKLOAD, chosen_event, event_counts
+from perfcase.stacks.fetching import SAMPLES, WORKLOAD, chosen_event, condition_of, event_counts
 from perfcase.stacks.instructions import INSTRUCTIONS_MAX, MACHINES, instructions
+from perfcase.stacks.shaping import Shaping
 
 COLUMNS = {
     "symbol": ("VARCHAR", "The function."),
@@ -35,7 +36,17 @@ COLUMNS = {
     "missing_reason": ("VARCHAR", "Why there is no text of the instruction; NULL where there is."),
 }
 """The columns of the rows, with their types and what they say."""
+OBJECTS = {
+    "dso_id": ("UBIGINT", "The capture's own key of the object; NULL where it is not known."),
+    "dso": ("VARCHAR", "Its short name."),
+    "path": ("VARCHAR", "Its full path on the host."),
+    "build_id": ("VARCHAR", "Its build ID, hex; NULL where it is not known."),
+    "sample_count": ("UBIGINT", "Samples whose innermost function is this one of this object."),
+}
+"""The columns of the objects that have a function."""
 
+TOLD_MAX = 20
+"""Objects that an error lists."""
 HOW = "record with --symbols full, or give the objects with --debug-dir DIR"
 _TABLES_ONLY = "symbol tables only"
 _NO_FILE = "the object's file is not at hand"
@@ -47,7 +58,7 @@ Line = tuple[int, str | None, int | None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(BaseRequest):
+class Request(fields.ChosenStacks):
     """A function, and which of its samples count."""
 
     function: Annotated[
@@ -56,13 +67,24 @@ class Request(BaseRequest):
     dso: Annotated[
         str | None,
         Option(
-            "Use the function of this object: its name, its path or its build ID.",
+            "Use the function of this object: its name, its path, its build ID or its dso_id.",
             metavar="NAME", length_max=4096, example="libc.so.6",
         ),
     ] = None  # fmt: skip
+    objects: Annotated[
+        bool,
+        Option("List the objects that have the function, those with the most samples first.", flags=("--objects",)),
+    ] = False
     event: fields.event("Use the samples of this event. Default: a clock.") = None
     workload: fields.Workload = False
     where: fields.where("Use only these samples: a condition on comm, tid, pid, cpu, ts_ns.") = None
+    collapse: Annotated[
+        tuple[str, ...],
+        Option(
+            "Let --include and --exclude name this object as one frame, [OBJECT], as a flame graph with --collapse has it.",
+            metavar="OBJECT", length_max=fields.SHAPED_MAX, example="libc.so.6",
+        ),
+    ] = ()  # fmt: skip
     limit: fields.Limit = None
     fmt: fields.Format = "table"
 
@@ -71,9 +93,14 @@ class Result(Rows):
     """The rows. ``write`` also says why there are no instructions, and how to get them."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, request: Request, rows: list[dict], notes: list[str]
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        request: Request,
+        rows: list[dict],
+        notes: Sequence[str] = (),
+        columns: Mapping[str, tuple[str, str]] = COLUMNS,
     ) -> None:
-        super().__init__(select(connection, _values(rows), request.limit), request.fmt, request.limit)
+        super().__init__(select(connection, _values(rows, columns), request.limit), request.fmt, request.limit)
         self.notes = notes
 
     def write(self, output: Path | None = None) -> None:
@@ -84,7 +111,7 @@ class Result(Rows):
 
 
 def run(request: Request, case: Opened) -> Result:
-    """Return a row for each instruction of a function, or, without its code, for each sampled address.
+    """Return a row for each instruction of a function, or, without its code, for each sampled address; or for each object that has it.
 
     Raises:
         PerfcaseError: there is no such function, event or object (not_found), several objects have the function (usage), the
@@ -97,17 +124,24 @@ def run(request: Request, case: Opened) -> Result:
         "(SELECT f.dso_id, f.address, f.symbol_offset_bytes, f.source_file, f.source_line, f.is_kernel, f.frame_id"
         f" FROM frame AS f JOIN frame_label AS l USING (frame_id) WHERE l.label = {literal(name)} AND NOT f.is_inlined)"
     )
-    dso_id, dso, is_kernel = _object(connection, request, frames)
-    same = f"f.dso_id IS NOT DISTINCT FROM {'NULL' if dso_id is None else dso_id}"
     part = f" AND ({WORKLOAD})" if request.workload else ""
     if request.where:
         gate(connection, f"SELECT 1 WHERE ({request.where}\n)")
         part += f" AND ({request.where}\n)"
+    shaping = Shaping(request.include, request.exclude, frozenset(request.collapse))
+    samples = (
+        f"(SELECT * FROM ({SAMPLES}) WHERE event = {literal(event)}{part} AND {condition_of(connection, shaping)})"
+    )
+    found = _objects(connection, request, frames, samples)
+    if request.objects:
+        return Result(connection, request, found, columns=OBJECTS)
+    dso_id, dso, is_kernel = _object(request, found)
+    same = f"f.dso_id IS NOT DISTINCT FROM {'NULL' if dso_id is None else dso_id}"
     with sql_errors():
         sampled = connection.execute(
             "SELECT f.address, min(f.symbol_offset_bytes), any_value(f.source_file), any_value(f.source_line), count(*),"
-            f" sum(coalesce(s.period, 1)) FROM (SELECT * FROM ({SAMPLES}) WHERE event = {literal(event)}{part}) AS s"
-            f" JOIN {frames} AS f USING (frame_id) WHERE {same} GROUP BY f.address ORDER BY f.address"
+            f" sum(coalesce(s.period, 1)) FROM {samples} AS s JOIN {frames} AS f USING (frame_id)"
+            f" WHERE {same} GROUP BY f.address ORDER BY f.address"
         ).fetchall()
     inlined = {} if dso_id is None else _inlined(connection, dso_id, [row[0] for row in sampled])
     known = connection.execute(
@@ -133,29 +167,47 @@ def run(request: Request, case: Opened) -> Result:
     return Result(connection, request, rows, _notes(name, rows))
 
 
-def _object(connection: duckdb.DuckDBPyConnection, request: Request, frames: str) -> tuple[int | None, str, bool]:
+def _objects(connection: duckdb.DuckDBPyConnection, request: Request, frames: str, samples: str) -> list[dict]:
+    """Return the objects that have the function, of those that are asked for, the one with the most of the samples first."""
+    with sql_errors():
+        rows = connection.execute(
+            "SELECT f.dso_id, coalesce(d.name, '[unknown]'), coalesce(d.path, '[unknown]'), d.build_id, bool_or(f.is_kernel), count(s.frame_id)"
+            f" FROM {frames} AS f LEFT JOIN dso AS d USING (dso_id) LEFT JOIN {samples} AS s USING (frame_id) GROUP BY ALL"
+            " ORDER BY 6 DESC, 3, 4, 1"
+        ).fetchall()
+    if not rows:
+        raise _nowhere(connection, request.function)
+    found = [dict(zip((*list(OBJECTS)[:4], "is_kernel", "sample_count"), row, strict=True)) for row in rows]
+    if request.dso is None:
+        return found
+    fitting = [one for one in found if request.dso in (one["dso"], one["path"], one["build_id"], str(one["dso_id"]))]
+    if not fitting:
+        have = ", ".join(sorted({one["path"] for one in found}))
+        raise PerfcaseError("not_found", f"{request.function} is not in {request.dso}", f"it is in {have}")
+    return fitting
+
+
+def _object(request: Request, found: Sequence[dict]) -> tuple[int | None, str, bool]:
     """Return the key and the name of the only object with the function, and whether it is the kernel's."""
-    found = connection.execute(
-        "SELECT f.dso_id, coalesce(d.name, '[unknown]'), coalesce(d.path, '[unknown]'), d.build_id, bool_or(f.is_kernel), count(s.frame_id)"
-        f" FROM {frames} AS f LEFT JOIN dso AS d USING (dso_id) LEFT JOIN sample AS s USING (frame_id) GROUP BY ALL ORDER BY 6 DESC, 3, 4"
-    ).fetchall()
-    name, wanted = request.function, request.dso
-    if not found:
-        raise _nowhere(connection, name)
-    if wanted is not None:
-        fitting = [row for row in found if wanted in row[1:4]]
-        if not fitting:
-            have = ", ".join(sorted({row[2] for row in found}))
-            raise PerfcaseError("not_found", f"{name} is not in {wanted}", f"it is in {have}")
-        found = fitting
     # A caller alone has nothing to show.
-    found = [row for row in found if row[5]] or found
-    if len(found) > 1:
-        have = "; ".join(
-            f"--dso {build or path} ({path}, {count:,} samples)" for _, _, path, build, _, count in found[:20]
-        )
-        raise PerfcaseError("usage", f"{len(found)} objects have a function {name}", f"say which: {have}")
-    return found[0][0], found[0][1], found[0][4]
+    chosen = [one for one in found if one["sample_count"]] or found
+    if len(chosen) > 1:
+        head = ("--dso", "path", "build ID", "samples")
+        rows = [
+            (
+                one["path"] if one["dso_id"] is None else str(one["dso_id"]),
+                one["path"],
+                one["build_id"] or "-",
+                f"{one['sample_count']:,}",
+            )
+            for one in chosen[:TOLD_MAX]
+        ]
+        more = f", of {len(chosen)} the first {TOLD_MAX}" if len(chosen) > TOLD_MAX else ""
+        raise PerfcaseError(
+            "usage", f"{len(chosen)} objects have a function {request.function}",
+            f"say which with --dso, by its number, path or build ID; --objects lists them{more}", rows=(head, *rows),
+        )  # fmt: skip
+    return chosen[0]["dso_id"], chosen[0]["dso"], chosen[0]["is_kernel"]
 
 
 def _nowhere(connection: duckdb.DuckDBPyConnection, name: str) -> PerfcaseError:
@@ -242,8 +294,8 @@ def _notes(name: str, rows: Sequence[dict]) -> list[str]:
     return notes
 
 
-def _values(rows: list[dict[str, Any]]) -> str:
+def _values(rows: list[dict[str, Any]], columns: Mapping[str, tuple[str, str]]) -> str:
     """Return the rows as a SELECT, so that every format can print them."""
-    shape = json.dumps([{name: kind for name, (kind, _) in COLUMNS.items()}])
-    named = ", ".join(f"r.{name} AS {name}" for name in COLUMNS)
+    shape = json.dumps([{name: kind for name, (kind, _) in columns.items()}])
+    named = ", ".join(f"r.{name} AS {name}" for name in columns)
     return f"SELECT {named} FROM (SELECT unnest(from_json({literal(json.dumps(rows))}, {literal(shape)})) AS r)"

@@ -107,8 +107,8 @@ class Form(BaseRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfStacks(BaseRequest):
-    """What is made of callchains before they are added up (perfcase.stacks.shaping)."""
+class ChosenStacks(BaseRequest):
+    """Which callchains count (perfcase.stacks.shaping)."""
 
     include: Annotated[
         tuple[str, ...],
@@ -124,6 +124,12 @@ class OfStacks(BaseRequest):
             metavar="NAME", length_max=SHAPED_MAX, example="schedule",
         ),
     ] = ()  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfStacks(ChosenStacks):
+    """What is made of callchains before they are added up (perfcase.stacks.shaping)."""
+
     collapse: Annotated[
         tuple[str, ...],
         Option(

@@ -6,6 +6,7 @@ They are fetched as they are asked for: a connection can do nothing else until t
 from __future__ import annotations
 
 import difflib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from perfcase.catalogue.kit import expand
 from perfcase.catalogue.schema import literal
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
+from perfcase.stacks.shaping import Shaping, names_of
 from perfcase.stacks.tree import Frame, Stack
 
 Step = TypeVar("Step")
@@ -209,6 +211,36 @@ def left_out(connection: duckdb.DuckDBPyConnection, rows: str, weight: str, wher
         gate(connection, sql)
     with sql_errors():
         return [{"what": what, "weight": weight} for what, weight in connection.execute(sql).fetchall()]
+
+
+def condition_of(connection: duckdb.DuckDBPyConnection, shaping: Shaping) -> str:
+    """Return a condition on SAMPLES that holds for those whose callchain shaping does not leave out: for what has no tree."""
+    wanted = {*shaping.include, *shaping.exclude}
+    if not wanted:
+        return "true"
+    threads, frames = defaultdict(list), defaultdict(list)
+    with sql_errors():
+        comms = connection.execute(
+            f"SELECT DISTINCT coalesce(nullif(comm, ''), '[unknown]') FROM ({SAMPLES})"
+        ).fetchall()
+    for (comm,) in comms:
+        for name in wanted & names_of(_label(comm), shaping.collapse):
+            threads[name].append(literal(comm))
+    for number, frame in frame_names(connection).items():
+        for name in wanted & names_of(frame, shaping.collapse):
+            frames[name].append(str(number))
+
+    def has(name: str) -> str:
+        ids, of_threads = ", ".join(frames[name]), ", ".join(threads[name])
+        found = [f"coalesce(nullif(comm, ''), '[unknown]') IN ({of_threads})"] if of_threads else []
+        if ids:
+            found.append(
+                f"CASE WHEN stack_id IS NULL THEN coalesce(frame_id IN ({ids}), false)"
+                f" ELSE stack_id IN (SELECT stack_id FROM stack WHERE list_has_any(frame_ids, [{ids}])) END"
+            )
+        return f"({' OR '.join(found)})" if found else "false"
+
+    return " AND ".join([*(has(name) for name in shaping.include), *(f"NOT {has(name)}" for name in shaping.exclude)])
 
 
 def _label(text: str) -> Frame:

@@ -93,11 +93,7 @@ class Shaped:
         """Return by which of the names that are looked for a frame is known."""
         found = self._named.get(frame)
         if found is None:
-            # In a comparison a name that several objects have is followed by its object's.
-            names = {frame.name, frame.name.removesuffix(f" ({frame.dso})")}
-            if frame.dso in self._shaping.collapse:
-                names.add(_whole(frame.dso))
-            found = self._named[frame] = self._wanted & {shown(name) for name in names}
+            found = self._named[frame] = self._wanted & names_of(frame, self._shaping.collapse)
         return found
 
     def _collapse(self, path: Sequence[Frame]) -> list[Frame]:
@@ -113,6 +109,15 @@ class Shaped:
                 frame = one
             found.append(frame)
         return found
+
+
+def names_of(frame: Frame, collapse: frozenset[str]) -> set[str]:
+    """Return by which names a frame is known, as the tree spells them."""
+    # In a comparison a name that several objects have is followed by its object's.
+    names = {frame.name, frame.name.removesuffix(f" ({frame.dso})")}
+    if frame.dso in collapse:
+        names.add(_whole(frame.dso))
+    return {shown(name) for name in names}
 
 
 def _whole(dso: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from perfcase.report.page import Page
-from perfcase.text import duration, plural
+from perfcase.text import plural, stretch
 
 TITLE = "Notes"
 _LINE = 1500
@@ -52,7 +52,7 @@ def _when(note: Note) -> str:
 
 def _where(note: Note) -> str:
     window = (
-        f"from {duration(note.start_ns)} to {duration(note.end_ns)} of the recording"
+        f"from {stretch(note.start_ns, note.end_ns)} of the recording"
         if note.start_ns is not None and note.end_ns is not None
         else ""
     )

@@ -15,11 +15,7 @@ export interface Answers {
   "POST /v1/uploads": Upload;
   "GET /v1/uploads/{upload_id}": Upload;
   "PATCH /v1/uploads/{upload_id}": Upload;
-  "POST /v1/sql":
-    | Row[]
-    | {
-        [k: string]: unknown[];
-      };
+  "POST /v1/sql": Row[];
   "GET /v1/captures/{capture_id}/views/{name}":
     | Row[]
     | {
@@ -29,7 +25,7 @@ export interface Answers {
   "GET /v1/captures/{capture_id}/info": Info;
   "GET /v1/captures/{capture_id}/report": Report;
   "GET /v1/captures/{capture_id}/flamegraph": Tree | Functions | Neighbours;
-  "GET /v1/captures/{capture_id}/annotate": Annotated[];
+  "GET /v1/captures/{capture_id}/annotate": (Annotated | ObjectsOfAFunction)[];
   "GET /v1/captures/{capture_id}/export": {};
   "GET /v1/diff": Comparison | Difference[] | Caller[];
   "GET /v1/diff/flamegraph": TreeOfBoth | Functions | Neighbours;
@@ -273,6 +269,13 @@ export interface Annotated {
   instruction: unknown;
   missing_reason: unknown;
 }
+export interface ObjectsOfAFunction {
+  dso_id: unknown;
+  dso: unknown;
+  path: unknown;
+  build_id: unknown;
+  sample_count: unknown;
+}
 export interface Comparison {
   a: Side;
   b: Side;
@@ -460,6 +463,7 @@ export interface ViewEntry {
   description: string;
   columns: Column[];
   parameters: string[];
+  changed_by: string[];
   plot: Histogram | Intervals | null;
   charts: Chart[];
 }
@@ -515,6 +519,7 @@ export interface ViewInFull {
   description: string;
   columns: Column[];
   parameters: string[];
+  changed_by: string[];
   plot: Histogram | Intervals | null;
   charts: Chart[];
   sql: string;

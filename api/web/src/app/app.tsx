@@ -17,6 +17,7 @@ import { FILTERS, filterParams, filtersOf, go, href, moveTo, type Route, set, us
 import { session, SignIn, signOut } from "./session";
 import { useStore } from "./store";
 import { switchTheme, theme } from "./theme";
+import { Titles } from "./titles";
 
 export function App() {
   const { state, error } = useStore(session);
@@ -31,6 +32,7 @@ export function App() {
       <Bar open={route.path[0] ?? "captures"} />
       <Opened route={route} />
       <Help />
+      <Titles />
     </>
   );
 }
@@ -84,7 +86,7 @@ function Zone() {
       {now}
     </button>
   ) : (
-    <span class="quiet zone" title={said}>
+    <span class="quiet zone" title={said} tabIndex={0}>
       {now}
     </span>
   );

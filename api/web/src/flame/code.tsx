@@ -6,7 +6,7 @@ import type { Params } from "../app/route";
 import { Fresh } from "../parts/fresh";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
-import { count, ratio } from "../parts/units";
+import { count, plural, ratio } from "../parts/units";
 import "./code.css";
 
 interface CodeRow {
@@ -27,33 +27,68 @@ const HOT = 0.1;
 const MOST = 2000;
 const NEAR = 8;
 
+/** An object that has the function. */
+interface ObjectRow {
+  dso_id: number | null;
+  dso: string;
+  path: string;
+  build_id: string | null;
+  sample_count: number;
+}
+
 interface CodeProps {
   captureId: string;
   name: string;
+  /** Its name, its path, its build ID or its number. */
   object: string | null;
   /** Which samples count: what the picture above counts. */
   what: Params;
-  /** Whether the picture also leaves stacks out, which nothing here can follow. */
-  isShaped: boolean;
+  onObject: (to: string) => void;
   onClose: () => void;
 }
 
-export function Code({ captureId, name, object, what, isShaped, onClose }: CodeProps) {
-  const query = { function: name, dso: object, format: "json", ...what };
-  const { data, error, loading, again } = useRows<CodeRow>(`captures/${captureId}/annotate`, query);
+/** What an object is chosen by. */
+const keyOf = ({ dso_id, path }: ObjectRow) => (dso_id === null ? path : String(dso_id));
+
+export function Code({ captureId, name, object, what, onObject, onClose }: CodeProps) {
+  const path = `captures/${captureId}/annotate`;
+  const query = { function: name, format: "json", ...what };
+  const objects = useRows<ObjectRow>(path, { ...query, objects: true });
+  const isIt = ({ dso, path: its, build_id, dso_id }: ObjectRow) =>
+    object === null || [dso, its, build_id, String(dso_id)].includes(object);
+  // Several may share a name: then the one with the most samples, and the choice says so.
+  const chosen = objects.data?.find(isIt) ?? objects.data?.[0];
+  const rows = useRows<CodeRow>(chosen ? path : null, { ...query, dso: chosen ? keyOf(chosen) : null });
+  const error = objects.error ?? rows.error;
+  const again = objects.error ? objects.again : rows.again;
+  const { data } = rows;
+  const loading = objects.loading || rows.loading;
   return (
     <section class="flame-code" aria-label={`Source and assembly of ${safe(name)}`}>
       <div class="row">
         <h2 class="mono flame-name">{safe(name)}</h2>
-        <span class="quiet">{object && safe(object)}</span>
+        {objects.data && objects.data.length > 1 && chosen ? (
+          <select
+            class="flame-code-object"
+            aria-label="Object"
+            value={keyOf(chosen)}
+            onChange={(event) => onObject(event.currentTarget.value)}
+          >
+            {objects.data.map((one) => (
+              <option key={keyOf(one)} value={keyOf(one)}>
+                {safe(one.path)}
+                {one.build_id ? `, build ID ${safe(one.build_id)}` : ""}: {plural(Number(one.sample_count), "sample")}
+              </option>
+            ))}
+          </select>
+        ) : (
+          <span class="quiet">{chosen ? safe(chosen.dso) : object && safe(object)}</span>
+        )}
         <span class="spring" />
         <button type="button" onClick={onClose}>
           Close
         </button>
       </div>
-      {isShaped && (
-        <p class="quiet">Stacks that the picture leaves out by their frames count here: an instruction has no stack.</p>
-      )}
       {error ? (
         <Problem error={error} again={again} />
       ) : data ? (

@@ -14,7 +14,7 @@ import { amount } from "./draw";
 import type { Source } from "./beside";
 import { FlameGraph, type FlameState } from "./graph";
 import OverTime from "./over-time";
-import { addressed, asked, Chips, isShaped, type Shaping, shapingOf } from "./shaping";
+import { addressed, asked, Chips, chosenStacks, isShaped, type Shaping, shapingOf } from "./shaping";
 import type { FlameDoc } from "./tree";
 
 /** The state of a flame graph in the address, and how it is changed there. */
@@ -132,9 +132,10 @@ export function OnCpu(props: CaptureProps) {
           what={{
             event: params.get("event"),
             ...(params.has("all") ? { where: "true" } : { workload: true }),
+            ...chosenStacks(params),
             ...filterParams(props.filters),
           }}
-          isShaped={isShaped(shapingOf(params))}
+          onObject={(to) => set({ code_in: to })}
           onClose={() => set({ code: null, code_in: null })}
         />
       )}

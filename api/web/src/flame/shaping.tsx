@@ -45,6 +45,12 @@ export function asked(params: URLSearchParams): Params {
   return { ...shaping, merge_recursion: merge };
 }
 
+/** The same for what counts samples of these stacks and draws none: which stacks count. */
+export function chosenStacks(params: URLSearchParams): Params {
+  const { include, exclude, collapse } = shapingOf(params);
+  return { include, exclude, collapse };
+}
+
 /** What of it changes, as parameters of the address. Another shape has other paths; what only leaves stacks out has the same. */
 export function addressed(change: Partial<Shaping>): Params {
   const next: Params = {};

@@ -10,7 +10,7 @@ import { ends, rowOf, strength } from "./heat";
 import { firstAfter, type Piece, type PieceOf, type RunRow, type Shows } from "./lanes";
 import { Pixels } from "./pixels";
 import type { Lines } from "./series";
-import { type Span, ticks } from "./span";
+import { roundAbove, roundLength, type Span, ticks } from "./span";
 import { type ChartTrack, HEAT, type HeatTrack, HEIGHTS, type LaneTrack, type MarksTrack, type Placed } from "./tracks";
 
 export const AXIS = 20;
@@ -187,8 +187,7 @@ export function rangeOf({ chart: { values } }: Drawn<Intervals>, lines: Lines): 
       }
   if (unit === "ratio" && most <= 1) return [low, 1];
   if (unit?.startsWith("bytes")) return [low, 2 ** Math.ceil(Math.log2(most))];
-  const power = 10 ** Math.floor(Math.log10(most));
-  return [low, [1, 2, 5, 10].map((part) => part * power).find((part) => part >= most)!];
+  return [low, unit === "ns" ? roundLength(most) : roundAbove(most)];
 }
 
 /** The last of these moments that is not after `at`; 0 where all are. */

@@ -3,13 +3,13 @@
 import { useMemo } from "preact/hooks";
 import { useView } from "../api/hooks";
 import type { AnyParameter, Row } from "../api/rows";
-import type { Intervals, Schema } from "../api/types.gen";
+import type { Intervals, Schema, ViewEntry } from "../api/types.gen";
 import { type Filters, filterParams } from "../app/route";
 import { type Drawn, type Place, places } from "../parts/charts";
 import { Problem } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { sqlOf } from "../parts/sql";
-import { plural } from "../parts/units";
+import { momentOf, plural } from "../parts/units";
 import { type Answered, type Question, useAnswers } from "./answers";
 import { type Lines, linesOf, step } from "./series";
 import type { Span } from "./span";
@@ -54,7 +54,7 @@ export function useHost(
     const cuts = view.parameters.includes(INTERVAL);
     const window = cuts && !isWhole ? windowText([asked[0] / 1e9, asked[1] / 1e9]) : null;
     const set = cuts ? `${INTERVAL}=${step(isWhole ? length : asked[1] - asked[0])}` : null;
-    const query = { limit: ROWS_MAX, set, where: chart.where, ...filterParams({ ...scope, window }) };
+    const query = { limit: ROWS_MAX, set, where: chart.where, ...filterParams({ ...changing(view, scope), window }) };
     const span: Span = window ? asked : [0, length];
     const path = `captures/${captureId}/views/${view.name}`;
     const own = { path, query, span, about: JSON.stringify([view.name, scope]) };
@@ -114,6 +114,12 @@ export function useHost(
   };
 }
 
+/** The filters that change the rows of a view: without the others it is a question that the import has answered. */
+function changing({ changed_by }: ViewEntry, scope: Filters): Filters {
+  const kept = Object.entries(scope).map(([name, value]) => [name, changed_by.includes(name) ? value : []]);
+  return { ...scope, ...Object.fromEntries(kept) };
+}
+
 /** Which part the rows are about: a host of very many CPUs has more than are asked for, in the order of time. */
 function spanOf(answer: Answered | undefined, { plot }: Drawn<Intervals>, asked: Span): Span {
   const [from, to] = answer?.span ?? asked;
@@ -153,7 +159,7 @@ export function KernelLog({ log, onPick }: { log: Host["log"]; onPick: (ns: numb
         {log.data.map(({ ts_ns, level, text }, number) => (
           <li key={number}>
             <button type="button" class="plain" title="Show this moment" onClick={() => onPick(Number(ts_ns))}>
-              {(Number(ts_ns) / 1e9).toFixed(3)} s
+              {momentOf(Number(ts_ns), 3)}
             </button>{" "}
             <b>{level}</b> <span class="mono">{safe(text ?? "")}</span>
           </li>

@@ -2,7 +2,7 @@
 
 import { timeOfDay, zone } from "../app/clock";
 import { useStore } from "../app/store";
-import { plural } from "../parts/units";
+import { momentOf, plural } from "../parts/units";
 import { AXIS, LINE_COLOURS, said } from "./draw";
 import type { Moving } from "./moving";
 import { pointAt } from "./series";
@@ -116,7 +116,7 @@ export function Labels({
 
 function Moment({ at, startNs }: { at: number; startNs: number | null }) {
   const now = useStore(zone);
-  const since = `${(at / 1e9).toFixed(3)} s`;
+  const since = momentOf(at, 3);
   return <>{startNs === null ? since : `${since}, ${timeOfDay(startNs + at)} ${now}`}</>;
 }
 

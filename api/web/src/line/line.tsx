@@ -10,7 +10,7 @@ import { gapsOf } from "../parts/hatch";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { STATES } from "../parts/states";
-import { count, duration } from "../parts/units";
+import { count, duration, stretch } from "../parts/units";
 import { useLineState } from "./address";
 import { BUCKETS, THREADS_MAX, useLanes, usePath, useThreads } from "./asked";
 import { KINDS } from "./causes";
@@ -22,7 +22,7 @@ import { moveText } from "./order";
 import type { Box } from "./overlay";
 import { Panel } from "./panel";
 import { Picture } from "./picture";
-import { holding, type Span, spanText } from "./span";
+import { holding, type Span } from "./span";
 import { useInterval } from "./stretch";
 import { type LaneTrack, type Mark, type Placed, tracksOf } from "./tracks";
 
@@ -179,7 +179,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
           onInput={(event) => state.setFind(event.currentTarget.value)}
         />
         <span class="quiet">
-          {spanText(span)}: {duration(span[1] - span[0])}
+          {stretch(...span)}: {duration(span[1] - span[0])}
           {part && `; ${duration(part[1] - part[0])} chosen`}
           {hasGaps && "; hatched: nothing was recorded"}
           {host.cut.length > 0 && `; ${host.cut.join(", ")}: too many rows, zoom in for the dim part`}
@@ -260,13 +260,13 @@ function Legend({ hasCauses, hasCalls }: { hasCauses: boolean; hasCalls: boolean
   return (
     <p class="lanes-legend">
       {STATES.map(({ word, means, colour }) => (
-        <span key={word} title={means}>
+        <span key={word} title={means} tabIndex={0}>
           <i style={{ background: `var(${colour})` }} />
           {word}
         </span>
       ))}
       {hasCalls && (
-        <span class="lanes-legend" title="Other colours tell neighbouring calls apart">
+        <span class="lanes-legend" title="Other colours tell neighbouring calls apart" tabIndex={0}>
           Below, system calls:
           <span>
             <i class="lanes-strip" style={{ background: "var(--critical)" }} />
@@ -275,7 +275,11 @@ function Legend({ hasCauses, hasCalls }: { hasCauses: boolean; hasCalls: boolean
         </span>
       )}
       {hasCauses && (
-        <span class="lanes-legend" title="Where it is known that the thread had work; otherwise what kept it up">
+        <span
+          class="lanes-legend"
+          title="Where it is known that the thread had work; otherwise what kept it up"
+          tabIndex={0}
+        >
           Below, what a thread waited for:
           {KINDS.map(({ text, colour, isThin }) => (
             <span key={text}>

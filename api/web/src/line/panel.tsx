@@ -8,7 +8,7 @@ import { filterParams, type Filters, href, type Params, useRoute } from "../app/
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { partOf } from "../parts/view-parts";
-import { duration } from "../parts/units";
+import { duration, momentOf } from "../parts/units";
 import type { LineState } from "./address";
 import type { Fired } from "./findings";
 import { type PieceOf, saidOf, type Shows } from "./lanes";
@@ -93,7 +93,7 @@ export function Panel({ state, track, process, finding, piece, told, onThread, t
         <h2>{title}</h2>
         <span class="quiet">
           {piece && shows ? saidOf(shows, piece as never) : span ? duration(span[1] - span[0]) : "the whole recording"}
-          {span && `, from ${(span[0] / 1e9).toFixed(6)} s`}
+          {span && `, from ${momentOf(span[0], 6)}`}
         </span>
         <span class="spring" />
         {hasPiece && utidOf(track) !== null && (

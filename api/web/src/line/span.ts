@@ -1,5 +1,7 @@
 /** The axis of time: which part of a recording is seen, and how it moves. Times are ns since the recording began. */
 
+import { LONG_NS, momentOf, seconds } from "../parts/units";
+
 /** From, to. */
 export type Span = readonly [number, number];
 
@@ -38,34 +40,49 @@ export function askedFor([from, to]: Span, end: number): Span {
   return [Math.round(begin), Math.round(Math.min(begin + 2 * length, end))];
 }
 
-/** From when to when, in as many digits as its length has. */
-export function spanText([from, to]: Span): string {
-  const digits = Math.min(Math.max(Math.ceil(2 - Math.log10((to - from) / 1e9)), 0), 9);
-  const text = (ns: number) =>
-    (ns / 1e9).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-  return `${text(from)} to ${text(to)} s`;
-}
-
 const UNITS: [number, string][] = [
   [1e9, "s"],
   [1e6, "ms"],
   [1e3, "µs"],
   [1, "ns"],
 ];
+/** Round distances of marks, in seconds: those of minutes, hours and days are not tens. */
+const ROUND = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200];
+const DAY_S = 86400;
+/** Pixels of a mark, and about so many of a letter in it. */
+const [MARK, LETTER] = [90, 6.5];
 
-/** Marks of an axis of `room` pixels: about one in 90, at round times. */
-export function ticks([from, to]: Span, room: number): { at: number; text: string }[] {
-  const wanted = (to - from) / Math.max(room / 90, 1);
-  const power = 10 ** Math.floor(Math.log10(wanted));
-  const step = [1, 2, 5, 10].map((part) => part * power).find((part) => part >= wanted)!;
+/** The least round figure that is not below: 1, 2 or 5 of a power of ten. */
+export function roundAbove(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 5, 10].map((part) => part * power).find((part) => part >= value)!;
+}
+
+/** The least round length of time, in ns, that is not below. */
+export function roundLength(ns: number): number {
+  if (ns <= 10e9) return roundAbove(ns);
+  const found = ROUND.find((seconds) => seconds * 1e9 >= ns);
+  return found ? found * 1e9 : roundAbove(ns / 1e9 / DAY_S) * DAY_S * 1e9;
+}
+
+/** Marks of an axis of `room` pixels: about one in 90, at round times; fewer where their texts are long. */
+export function ticks(span: Span, room: number): { at: number; text: string }[] {
+  const found = marks(span, room, MARK);
+  const widest = Math.max(...found.map(({ text }) => text.length)) * LETTER + 12;
+  return widest > MARK ? marks(span, room, widest) : found;
+}
+
+function marks([from, to]: Span, room: number, wide: number): { at: number; text: string }[] {
+  const wanted = (to - from) / Math.max(room / wide, 1);
+  const isLong = to >= LONG_NS;
+  const step = isLong ? roundLength(wanted) : roundAbove(wanted);
   const [scale, unit] = UNITS.find(([least]) => to >= least) ?? UNITS[3]!;
   const digits = Math.max(0, Math.ceil(-Math.log10(step / scale) - 1e-9));
   const found = [];
   for (let number = Math.ceil(from / step); number * step <= to; number++) {
-    const value = (number * step) / scale;
+    const at = number * step;
     // Neighbours differ in their last digit.
-    const text = value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-    found.push({ at: number * step, text: `${text} ${unit}` });
+    found.push({ at, text: isLong ? momentOf(at, digits) : `${seconds((at / scale) * 1e9, digits)} ${unit}` });
   }
   return found;
 }

@@ -261,7 +261,7 @@ export function FindingCounts({ findings }: { findings: Capture["findings"] }) {
     <span class="row counts">
       {["critical", "warning", "note"].map((severity) =>
         findings[severity] ? (
-          <span class={`badge ${severity}`} key={severity} title={`${findings[severity]} ${severity}`}>
+          <span class={`badge ${severity}`} key={severity}>
             {findings[severity]} {severity}
           </span>
         ) : null,

@@ -47,7 +47,7 @@ export default function Threads({ captureId, filters, onFilters }: CaptureProps)
     <>
       <p class="legend">
         {SPENT.map(({ word, means, colour }) => (
-          <span key={word} title={means}>
+          <span key={word} title={means} tabIndex={0}>
             <i class="swatch" style={{ background: `var(${colour})` }} /> {word}
           </span>
         ))}

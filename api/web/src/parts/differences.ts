@@ -4,7 +4,7 @@ import type { ComponentChild } from "preact";
 import type { Row, Value } from "../api/rows";
 import type { Column, Difference } from "../api/types.gen";
 import { safe } from "./safe";
-import { figure, ratio } from "./units";
+import { duration, figure, LONG_NS, ratio } from "./units";
 
 const SCALES: Record<string, [string, number][]> = {
   ns: [
@@ -30,6 +30,7 @@ export function scaled(unit: string | null, value: number, ...beside: (number | 
   const others = beside.filter((one) => one !== null).map(Math.abs);
   const largest = others.length ? Math.max(...others) : Math.abs(value);
   if (unit === "ratio" && Math.max(largest, Math.abs(value)) <= 1) return ratio(value);
+  if (unit === "ns" && value && largest >= LONG_NS) return duration(value);
   const [base = "", per] = (unit ?? "").split("/");
   const scales = SCALES[base];
   if (base === "1") return `${figure(value)}/${per}`;

@@ -10,7 +10,7 @@ import { may } from "../app/session";
 import { seconds } from "../line/window";
 import { Problem } from "./problem";
 import { safe } from "./safe";
-import { duration } from "./units";
+import { stretch } from "./units";
 
 /** Where one looks: what a new note may belong to. */
 export interface NotePlace {
@@ -85,7 +85,7 @@ function Where({ note, captureId, filters }: { note: Note; captureId: string; fi
     <>
       {start_ns !== null && end_ns !== null && (
         <a href={href(path, { ...kept, window: `${secondsOf(start_ns)}..${secondsOf(end_ns)}` })}>
-          {duration(start_ns)} to {duration(end_ns)}
+          {stretch(start_ns, end_ns)}
         </a>
       )}
       {finding !== null && <a href={href(path, { ...kept, finding })}>{safe(finding)}</a>}

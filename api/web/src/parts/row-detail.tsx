@@ -44,7 +44,9 @@ export function RowDetail({ title, columns, row, onClose, onWhere, filters, onFi
           const filter = FILTER[column.name as AnyColumn];
           return (
             <Fragment key={column.name}>
-              <dt title={column.description}>{safe(column.name)}</dt>
+              <dt title={column.description} tabIndex={0}>
+                {safe(column.name)}
+              </dt>
               <dd>
                 {value === null || value === undefined ? <span class="exact">NULL: unknown</span> : rounded}
                 {value !== null && value !== 0 && rounded !== exact && typeof value !== "boolean" && (

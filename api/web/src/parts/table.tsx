@@ -41,7 +41,6 @@ export function Table(props: TableProps) {
     [props.rows, own, props.onSort],
   );
   const [at, setAt] = useState(-1);
-  const [told, setTold] = useState<Told | null>(null);
   const scroll = useRef<HTMLDivElement>(null);
   const virtual = useVirtual(rows.length, scroll);
   const items = virtual.getVirtualItems();
@@ -95,9 +94,7 @@ export function Table(props: TableProps) {
       role="region"
       aria-label={props.label}
       onKeyDown={walk}
-      onScroll={() => setTold(null)}
     >
-      {told && <Definition {...told} />}
       <table
         aria-rowcount={rows.length}
         style={{ width: shape.isStretched ? `max(100%, ${shape.total}ch)` : `${shape.total}ch` }}
@@ -117,7 +114,6 @@ export function Table(props: TableProps) {
                 isNumeric={shape.numeric.has(column.name)}
                 sort={sort?.name === column.name ? sort : null}
                 onPress={() => press(column.name)}
-                onTold={setTold}
               />
             ))}
           </tr>
@@ -164,55 +160,18 @@ interface HeadProps {
   isNumeric: boolean;
   sort: Sort | null;
   onPress: () => void;
-  onTold: (told: Told | null) => void;
 }
 
-/** Which column's definition is shown, and where. */
-interface Told {
-  column: Column;
-  left: number;
-  top: number;
-}
-
-const DEFINITION = "definition-of-a-column";
-const DEFINITION_PX = 320;
-
-function Definition({ column, left, top }: Told) {
-  return (
-    <div id={DEFINITION} class="head-about" role="tooltip" style={{ left: `${left}px`, top: `${top}px` }}>
-      <p class="mono">
-        {safe(column.name)}
-        {column.unit && ` (${column.unit})`}
-      </p>
-      {column.description && <p>{safe(column.description)}</p>}
-    </div>
-  );
-}
-
-function Head({ column, isFirst, isNumeric, sort, onPress, onTold }: HeadProps) {
+function Head({ column, isFirst, isNumeric, sort, onPress }: HeadProps) {
   const { words, kind } = heading(column);
-  const tell = (head: Element) => {
-    const { left, bottom } = head.getBoundingClientRect();
-    onTold({ column, left: Math.max(8, Math.min(left, innerWidth - DEFINITION_PX - 8)), top: bottom + 2 });
-  };
-  const about = [column.description, column.unit && `Unit: ${column.unit}`].filter(Boolean).join("\n");
+  const about = [`${safe(column.name)}${column.unit ? ` (${column.unit})` : ""}`, safe(column.description)];
   return (
     <th
       scope="col"
       class={isNumeric ? "number" : ""}
       aria-sort={sort ? (sort.isDescending ? "descending" : "ascending") : "none"}
     >
-      <button
-        type="button"
-        tabIndex={isFirst ? 0 : -1}
-        title={about}
-        aria-describedby={DEFINITION}
-        onClick={onPress}
-        // By a key or a tap; a mouse has the title, and sorts without a text over the rows.
-        onFocus={(event) => event.currentTarget.matches(":focus-visible") && tell(event.currentTarget)}
-        onPointerUp={(event) => event.pointerType === "touch" && tell(event.currentTarget)}
-        onBlur={() => onTold(null)}
-      >
+      <button type="button" tabIndex={isFirst ? 0 : -1} title={about.filter(Boolean).join("\n")} onClick={onPress}>
         <span class="head-words">
           {safe(words)}
           {kind && <span class="head-kind"> {kind}</span>}

@@ -39,12 +39,62 @@ const DURATIONS: [string, number][] = [
   ["µs", 1e3],
 ];
 
-/** Nanoseconds: 1.23 s, 45.6 ms. */
+/** From here on a duration is said in its two largest units: what rounds to two minutes. */
+export const LONG_NS = 119.5e9;
+const LONG: [number, string, number, string, number][] = [
+  [1e9, "s", 60, "min", 3600],
+  [60e9, "min", 60, "h", 48 * 60],
+  [3600e9, "h", 24, "d", Number.POSITIVE_INFINITY],
+];
+
+/** Nanoseconds: 45.6 ms, 1.23 s, 2 min 5 s, 1 h 30 min, 7 d. */
 export function duration(whole: Whole | null | undefined): string {
   if (whole === null || whole === undefined) return "-";
   const ns = Number(whole);
+  if (Math.abs(ns) >= LONG_NS && Number.isFinite(ns)) return long(ns);
   for (const [unit, scale] of DURATIONS) if (Math.abs(ns) >= scale) return `${figure(ns / scale)} ${unit}`;
   return `${fixed(ns, 0)} ns`;
+}
+
+/** In two units, rounded once, to the smaller one; that is not said where it is 0. */
+function long(ns: number): string {
+  const units = LONG.map(([scale, ...rest]) => [Number(fixed(Math.abs(ns) / scale, 0)), ...rest] as const);
+  const [whole, unit, number, larger] = units.find(([found, , , , end]) => found < end) ?? units.at(-1)!;
+  const rest = whole % number;
+  return `${ns < 0 ? "-" : ""}${grouped((whole - rest) / number)} ${larger}${rest ? ` ${rest} ${unit}` : ""}`;
+}
+
+/** Seconds with so many digits behind the point. */
+export function seconds(ns: number, digits: number): string {
+  const [whole = "", rest] = fixed(ns / 1e9, digits).split(".");
+  return `${whole.replace(/\B(?=(\d{3})+$)/g, ",")}${rest ? `.${rest}` : ""}`;
+}
+
+/** A moment of a recording with all of its units, so many digits behind the point of its seconds. */
+export function momentOf(ns: number, digits: number): string {
+  if (ns < LONG_NS) return `${seconds(ns, digits)} s`;
+  const [whole = "", rest] = fixed(ns / 1e9, digits).split(".");
+  const all = Number(whole);
+  const units = [
+    [Math.floor(all / 86400), "d"],
+    [Math.floor(all / 3600) % 24, "h"],
+    [Math.floor(all / 60) % 60, "min"],
+  ] as const;
+  const parts = units.flatMap(([number, unit]) => (number ? `${grouped(number)} ${unit}` : []));
+  if (rest || all % 60) parts.push(`${all % 60}${rest ? `.${rest}` : ""} s`);
+  return parts.join(" ");
+}
+
+/** A part of a recording, from when to when, in as many digits as its length has. */
+export function stretch(from: number, to: number): string {
+  const digits = digitsOf(to - from);
+  if (to < LONG_NS) return `${seconds(from, digits)} to ${seconds(to, digits)} s`;
+  return `${momentOf(from, digits)} to ${momentOf(to, digits)}`;
+}
+
+/** How many digits behind the point of a second tell moments of a part of this length apart. */
+export function digitsOf(length: number): number {
+  return Math.min(Math.max(Math.ceil(2 - Math.log10(Math.max(length / 1e9, 1e-9))), 0), 9);
 }
 
 /** Bytes, in powers of 1024. */
