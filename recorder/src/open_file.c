@@ -124,9 +124,10 @@ int64_t started_realtime_ns(pid_t pid)
 		    !proc_stat_field(text.data, 22, &ticks);
 
 	free(text.data);
-	if (!found)
+	/* a number that no clock reaches is no time */
+	if (!found || __builtin_mul_overflow(ticks, 1000000000 / sysconf(_SC_CLK_TCK), &ticks) || ticks > INT64_MAX / 2)
 		return 0;
-	return clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME) + ticks * (1000000000 / sysconf(_SC_CLK_TCK));
+	return clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME) + ticks;
 }
 
 int is_elsewhere(pid_t pid)

@@ -175,11 +175,13 @@ int command_self(int argc, char **argv)
 	if (read_file(format_path(path, sizeof path, "/proc/%s/stat", argv[1]), &text, 4096))
 		die("%s: no such process", argv[1]);
 	for (int i = 0; i < 4; i++)
-		if (!proc_stat_field(text.data, 14 + i, &value))
-			printf("%s=%lld\n", names[i], value * (1000000000 / ticks) + 500000000 / ticks);
+		/* a number that no clock reaches is no time */
+		if (!proc_stat_field(text.data, 14 + i, &value) && !__builtin_mul_overflow(value, 1000000000 / ticks, &value) &&
+		    !__builtin_add_overflow(value, 500000000 / ticks, &value))
+			printf("%s=%lld\n", names[i], value);
 	if (!read_file(format_path(path, sizeof path, "/proc/%s/status", argv[1]), &text, 1 << 16) &&
-	    (peak = strstr(text.data, "\nVmHWM:")))
-		printf("max_rss_bytes=%lld\n", atoll(peak + 7) * 1024);
+	    (peak = strstr(text.data, "\nVmHWM:")) && !__builtin_mul_overflow(atoll(peak + 7), 1024, &value))
+		printf("max_rss_bytes=%lld\n", value);
 	read_io(atoi(argv[1]), &read_bytes, &write_bytes);
 	print_or_null(stdout, "read_bytes", read_bytes);
 	print_or_null(stdout, "write_bytes", write_bytes);
