@@ -8,7 +8,7 @@ import { Lazy } from "../app/lazy";
 import { FilterBar } from "../app/filters";
 import { filtersOf, FILTERS, href, type Params, sharedParams, useRoute } from "../app/route";
 import { Dialog } from "../parts/dialog";
-import { amount, COLUMNS, difference, SHOWN, tableRow } from "../parts/differences";
+import { amount, COLUMNS, difference, measured, SHOWN, tableRow } from "../parts/differences";
 import { Fresh } from "../parts/fresh";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
@@ -184,7 +184,7 @@ function DiffResult({ query }: { query: DiffQuery }) {
               columns={COLUMNS}
               rows={rows}
               cells={SHOWN}
-              widths={{ "#": 6, key: 38, A: 23, B: 23, difference: 15 }}
+              widths={{ "#": 5, view: 19, key: 25, measure: 21, A: 20, B: 20, difference: 13, noise: 9, why: 14 }}
               onRow={(row: Row) =>
                 setOpen(data.differences.find((one) => one.rank === row["#"] && one.view === row.view))
               }
@@ -315,9 +315,13 @@ function Details({ one, query, onClose }: { one: Difference; query: DiffQuery; o
   return (
     <Dialog label={`${one.view} ${one.measure}`} class="wide" onClose={onClose}>
       <h2>
-        {one.view}: {one.measure}
+        {one.view}: {safe(measured(one))}
       </h2>
       <dl class="facts">
+        <div>
+          <dt>Column</dt>
+          <dd class="mono">{safe(one.measure)}</dd>
+        </div>
         {where.map((name, at) => (
           <div key={name}>
             <dt>{name}</dt>

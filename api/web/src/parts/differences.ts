@@ -3,6 +3,7 @@
 import type { ComponentChild } from "preact";
 import type { Row, Value } from "../api/rows";
 import type { Column, Difference } from "../api/types.gen";
+import { heading } from "./heading";
 import { safe } from "./safe";
 import { duration, figure, LONG_NS, ratio } from "./units";
 
@@ -85,7 +86,14 @@ export function tableRow(one: Difference): Row {
 
 const line = (row: Row) => row.line as unknown as Difference;
 
+/** A measure in the words of a column's head, with what kind of figure it is. */
+export function measured({ measure, unit }: Difference): string {
+  const { words, kind } = heading({ name: measure, unit });
+  return [words, kind].filter(Boolean).join(" ");
+}
+
 export const SHOWN: Record<string, (row: Row) => ComponentChild> = {
+  measure: (row) => safe(measured(line(row))),
   key: (row) => safe(line(row).key),
   A: (row) => amount(line(row), "a"),
   B: (row) => amount(line(row), "b"),
