@@ -15,7 +15,8 @@ NEEDS = {
     "decode": {"archive"},
     "symbols": {"archive"},
     "import": {"archive", "decode", "symbols"},
-    "py": {"archive", "import"},
+    "redact": {"archive", "decode"},
+    "py": {"archive", "import", "redact"},
 }
 """The other crates that each crate may use, also for its tests."""
 ROOMS = (

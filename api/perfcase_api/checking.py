@@ -29,6 +29,8 @@ class Checked:
 
     ticket: str = ""
     checked_bytes: int = 0
+    is_redacted: bool = False
+    """Whether the manifest of a whole file says so."""
     damage: tuple[str, ...] = ()
     """What does not agree, in words; each names the place."""
 
@@ -45,7 +47,15 @@ def look(path: str, begin: int, is_whole: bool) -> str:
     if len(damage) > _PROBLEMS_MAX:
         damage[_PROBLEMS_MAX:] = [f"and {len(damage) - _PROBLEMS_MAX} more"]
     ticket = (found["ticket"] or "")[:_TEXT_MAX]
-    return json.dumps({"ticket": ticket, "checked_bytes": found["checked_bytes"], "damage": damage})
+    is_redacted = bool(text) and is_whole and _is_redacted(path)
+    reply = {"ticket": ticket, "checked_bytes": found["checked_bytes"], "is_redacted": is_redacted, "damage": damage}
+    return json.dumps(reply)
+
+
+def _is_redacted(path: str) -> bool:
+    """Whether the manifest says that the archive is redacted. Anyone can write that: it is no proof."""
+    manifest = json.loads(store.import_core().describe(path))["manifest"] or {}
+    return isinstance(manifest.get("redacted"), dict)
 
 
 def parse_reply(line: bytes) -> Checked:
@@ -56,7 +66,10 @@ def parse_reply(line: bytes) -> Checked:
     damage, ticket, begin = reply.get("damage"), reply.get("ticket"), reply.get("checked_bytes")
     if not (isinstance(damage, list) and isinstance(ticket, str) and isinstance(begin, int) and 0 <= begin < 1 << 62):
         raise ValueError("not what a check says")
-    return Checked(ticket, begin, tuple(str(each)[: 2 * _TEXT_MAX] for each in damage[: _PROBLEMS_MAX + 1]))
+    is_redacted = reply.get("is_redacted") is True
+    return Checked(
+        ticket, begin, is_redacted, tuple(str(each)[: 2 * _TEXT_MAX] for each in damage[: _PROBLEMS_MAX + 1])
+    )
 
 
 def _line(problem: dict) -> str:

@@ -33,6 +33,7 @@ def start(
     trusted_proxies: tuple[str, ...],
     access_log: Path | None,
     audit_days: int,
+    only_redacted: bool,
     is_open: bool,
 ) -> None:
     """Run the server with the options of ``perfcase serve``. Return when the server ends.
@@ -51,6 +52,7 @@ def start(
         trusted_proxies=trusted_proxies,
         access_log=access_log,
         audit_days=audit_days,
+        only_redacted=only_redacted,
         limits=Limits(job_seconds=job_seconds, requests_per_minute=requests_per_minute),
         **given,
     )

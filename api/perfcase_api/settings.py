@@ -109,6 +109,8 @@ class Settings:
     """Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are believed."""
     access_log: Path | None = None
     """A file with a line for each request; - is standard error."""
+    only_redacted: bool = False
+    """Captures are taken only if their manifest says that they are redacted."""
     audit_days: int = 400
     """After so many days entries of the audit log go to files."""
 

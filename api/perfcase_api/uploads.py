@@ -292,6 +292,10 @@ class Uploads:
                 f"{upload['name']}: {damage[0]}",
                 "send it again; if the file itself is damaged, with accept_damaged",
             )
+        if self._settings.only_redacted and is_whole and not found.is_redacted:
+            self.abort(upload["upload_id"])
+            notes = f"{upload['name']}: this server takes only captures that are redacted"
+            raise ApiError("not_permitted", notes, "perfcase redact FILE -o OUT, and send OUT")
         # The manifest is untrusted too. Without a ticket a capture is out of every scope.
         prefix, ticket = upload["ticket_prefix"], upload["ticket"] or clean_ticket(found.ticket)
         if (ticket or is_whole) and not ticket.startswith(prefix):

@@ -34,6 +34,9 @@ pub struct Manifest {
     pub overhead: Vec<Overhead>,
     /// Kernel settings that were changed while recording.
     pub knobs: Vec<Knob>,
+    /// What `perfcase redact` says: its version, and the classes of private data that are replaced, left and removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redacted: Option<serde_json::Value>,
     /// Properties that this version does not know.
     #[serde(flatten)]
     pub unknown: Unknown,

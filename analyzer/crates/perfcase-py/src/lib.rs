@@ -2,6 +2,7 @@
 
 mod errors;
 mod events;
+mod redact;
 
 use std::path::PathBuf;
 
@@ -148,6 +149,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(hash_file, module)?)?;
     module.add_function(wrap_pyfunction!(events::print_events, module)?)?;
     module.add_function(wrap_pyfunction!(events::run_event_printer, module)?)?;
+    module.add_function(wrap_pyfunction!(redact::unpack, module)?)?;
+    module.add_function(wrap_pyfunction!(redact::pack, module)?)?;
+    module.add_class::<redact::Events>()?;
+    module.add_class::<redact::Substitution>()?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())
 }

@@ -20,7 +20,11 @@ class Class:
     title: str
     stands: str
     """Where its values can stand."""
+    done: str
+    """What redaction does to them."""
     columns: tuple[str, ...]
+    is_left: bool = False
+    """Whether redaction leaves values of it in the file."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,8 @@ class Privacy:
 
     classes: dict[str, Class]
     public: frozenset[str]
+    kept_words: frozenset[bytes]
+    """Words of the kernel's log that rules look for."""
 
     def class_of(self, table: str, column: str) -> str | None:
         """Return the class of a column of a table or view; None: it is public.
@@ -57,14 +63,20 @@ def load_privacy() -> Privacy:
     """Return what ``schema/privacy.toml`` says."""
     found = tomllib.loads((schema_dir() / "privacy.toml").read_text(encoding="utf-8"))
     classes = [Class(**{**each, "columns": tuple(each["columns"])}) for each in found["class"]]
-    return Privacy({each.name: each for each in classes}, frozenset(found["public"]))
+    return Privacy(
+        {each.name: each for each in classes},
+        frozenset(found["public"]),
+        frozenset(map(str.encode, found["kept_words"])),
+    )
 
 
 def page() -> str:
     """Return ``docs/privacy.md``."""
     classes = load_privacy().classes.values()
-    rows = "\n".join(f"| {each.title} | `{each.name}` | {each.stands} | {_columns(each)} |" for each in classes)
-    return _PAGE.format(rows=rows)
+    rows = "\n".join(f"| {each.title} | `{each.name}` | {each.stands} | {each.done} |" for each in classes)
+    left = "\n".join(f"- {each.title}: {each.done}." for each in classes if each.is_left)
+    columns = "\n".join(f"| `{each.name}` | {_columns(each)} |" for each in classes)
+    return _PAGE.format(rows=rows, left=left, columns=columns)
 
 
 def _columns(each: Class) -> str:
@@ -76,16 +88,63 @@ _PAGE = """# Private data
 A capture of a host holds names, addresses and arguments that its owner may not want to give away. Look before you send it:
 
 ```
-$ perfcase info --private incident.perfcase
+$ perfcase info --private incident.perfcase                  # what is in it, with counts and examples
+$ perfcase redact incident.perfcase -o redacted.perfcase     # pseudonyms; it writes redacted.perfcase.key, too: keep that file
+$ perfcase report redacted.perfcase | perfcase reveal --key redacted.perfcase.key -     # pseudonyms to names
 ```
 
-For each class it shows how many different values the tables hold, and up to three of them. It reads tables: a copy of a stack or an
-address of the kernel that became no row is in the file all the same. perfcase does not replace anything.
+`info --private` shows for each class how many different values the tables hold, and up to three of them. It reads tables: a copy of
+a stack or an address of the kernel that became no row is in the file all the same.
 
-| class | name | where it can stand | columns |
+`redact` puts a pseudonym in the place of each value. The same value has the same pseudonym everywhere in the capture, and in every
+capture that is redacted with the same key (`--key`). The key file holds the key and all values: who has it can translate everything
+back. Every answer of a redacted capture is that of the original, with pseudonyms in place of values; only a recording with copies of
+stacks loses their callers. A test compares every table, view and finding of every sample capture. `redact` reads its own output again,
+decompressed, and fails without a file where it finds a value.
+
+| class | name | where it can stand | what `redact` does |
 |---|---|---|---|
 {rows}
 
 Names of programs and threads (`comm`), paths outside of homes, kernel release, devices, interfaces and the counts and times of
-everything are public. A test holds that each column with text has a class or is public.
+everything are public: without them no answer is left. A test holds that each column with text has a class or is public.
+
+## What redaction leaves in
+
+`redact` says this each time. The manifest's `redacted` lists it, and `perfcase info --private` of the redacted file prints it:
+
+{left}
+
+## What is an ordinary word
+
+A host may be called `guest`, an argument may be `record`. Such a word also stands where it means something else, in the names of the
+kernel's functions, say. It is replaced only where the format says what it is. A value is searched for in all other bytes if it has
+12 bytes or more, or 8 with a capital letter, a digit or a sign; if it is more than a number; and if it is no value of a public column.
+`redact` says how many values were not. A rule `word TEXT` has a text searched for whatever it is.
+
+A pseudonym is as long as its value, so that it fits into the records of perf.data and ftrace. An address may be longer or shorter in
+text; in a member in which nothing may move it then has another pseudonym.
+
+What sorts by text may choose another row among equals: a pseudonym does not keep the order of its values.
+
+## Rules
+
+`--rules FILE` has a rule on each line: `path PREFIX` for paths below a folder (`*` stands for any part and is private itself), `word
+TEXT` for a text that is private wherever it stands. Lines that begin with `#` are remarks.
+
+## What is refused
+
+Compressed records of perf.data (`perf record -z`), perf.data of a pipe, compressed trace.dat, traces of hardware (AUX) and damaged
+captures: what cannot be read cannot be searched. So are captures that are no `.perfcase`.
+
+## Before it is sent
+
+`perfcase attach` says which classes a capture holds that is not redacted. `perfcase serve --only-redacted` takes only captures whose
+manifest says that they are; anyone can write that into a manifest, so it prevents a mistake and no intent.
+
+## Columns
+
+| class | columns |
+|---|---|
+{columns}
 """

@@ -14,6 +14,8 @@ from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, opened
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 from perfcase.operations import summary
+from perfcase.operations.result import say
+from perfcase.redaction import private
 from perfcase.text import plural, safe
 
 _MEDIA = {"html": "text/html; charset=utf-8", "md": "text/markdown; charset=utf-8"}
@@ -64,7 +66,7 @@ def command(
 
     --server uploads the capture to a perfcase server under the number of the ticket, with the token in PERFCASE_TOKEN. The
     message then links to it. With --summary the ticket gets the page and the link. A webhook receives a form by POST: issue,
-    text, file.
+    text, file. Standard error says which private data a capture holds that is not redacted: see --dry-run.
 
     Example: perfcase attach incident.perfcase --tracker https://bugs.example.org/tracker/ --issue 123 --summary
     """
@@ -78,6 +80,9 @@ def command(
             attachment = Attachment(f"{file.name}.summary.{to}", _MEDIA[to], page)
         else:
             attachment = Attachment(file.name, "application/octet-stream", _file(file))
+        unsaid = private.warning(file, case.connection) if server or not with_summary else None
+    if unsaid:
+        say(f"{unsaid} (perfcase redact {safe(file.name)} -o OUT replaces them)")
     if server:
         text += f"\n{_uploaded(_file(file), server, issue, dry_run=dry_run)}\n"
     if dry_run:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from perfcase.catalogue.privacy import load_privacy
 from perfcase.cli.common import FileArgument, opened
 from perfcase.cli.import_command import print_issues
 from perfcase.errors import PerfcaseError
@@ -78,17 +79,35 @@ def _print(found: info.Result, *, every_member: bool) -> None:
 
 
 def _print_private(file: Path, *, as_json: bool) -> None:
-    """Print which private data a capture holds."""
+    """Print which private data a capture holds, and what was redacted in it."""
     with opened(file) as case:
         found = private_data.rows(private_data.private_data(case.connection, private_data.Rules()))
+    redacted = private_data.redacted(file)
     if as_json:
-        render.write_text(json.dumps({"private": found}, indent=1, ensure_ascii=False) + "\n", None)
+        text = json.dumps({"redacted": redacted, "private": found}, indent=1, ensure_ascii=False)
+        render.write_text(text + "\n", None)
         return
+    if redacted:
+        _print_redacted(redacted)
     rows = [
         [each["class"], each["title"], each["count"], "; ".join(_short(one) for one in each["examples"])]
         for each in found
     ]
     console().print(table_of(["class", "private data", "values", "examples"], rows))
+
+
+def _print_redacted(redacted: dict[str, Any]) -> None:
+    """Print what the manifest says of a redaction."""
+    titles = {name: each.title for name, each in load_privacy().classes.items()}
+
+    def listed(key: str) -> str:
+        return "; ".join(safe(titles.get(str(name), str(name))) for name in redacted.get(key) or ()) or "nothing"
+
+    out = console()
+    version = safe(str(redacted.get("version")))
+    out.print(f"redacted by perfcase {version}: the values below are pseudonyms", markup=False, soft_wrap=True)
+    out.print(f"replaced: {listed('replaced')}", markup=False, soft_wrap=True)
+    out.print(f"left: {listed('left')}", markup=False, soft_wrap=True)
 
 
 def _short(example: str) -> str:

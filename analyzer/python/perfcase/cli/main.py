@@ -21,10 +21,10 @@ from perfcase.text import safe, width
 
 COMMANDS = (
     "record", "import", "symbolize", "report", "findings", "diff", "summary", "sql", "view", "views", "flamegraph", "annotate", "export",
-    "tables", "events", "info", "history", "attach", "open", "serve",
+    "tables", "events", "info", "redact", "reveal", "history", "attach", "open", "serve",
 )  # fmt: skip
 """Every command is perfcase/cli/<name>_command.py with a function ``command``."""
-_WITHOUT_CAPTURE = ("record", "views", "open", "serve")
+_WITHOUT_CAPTURE = ("record", "views", "reveal", "open", "serve")
 """Commands that ask no capture anything."""
 
 _FIRST_STEPS = """

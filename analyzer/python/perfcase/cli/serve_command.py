@@ -64,6 +64,14 @@ def command(
     audit_days: Annotated[
         int, typer.Option(min=1, max=36500, metavar="N", help="Move entries of the audit log to files after N days.")
     ] = 400,
+    only_redacted: Annotated[
+        bool,
+        typer.Option(
+            "--only-redacted",
+            help="Take only captures whose manifest says that perfcase redact wrote them.",
+            show_default=False,
+        ),
+    ] = False,
     is_open: Annotated[
         bool, typer.Option("--open", help="Require no token. Only allowed on loopback.", show_default=False)
     ] = False,
@@ -90,6 +98,7 @@ def command(
         trusted_proxies=tuple(map(_network, trusted_proxy or ())),
         access_log=access_log,
         audit_days=audit_days,
+        only_redacted=only_redacted,
         is_open=is_open,
     )
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from perfcase.case.inspection import inspect
 from perfcase.catalogue.privacy import EVENT_TEXT, load_privacy
+from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
 EXAMPLES_MAX = 3
@@ -16,17 +21,67 @@ STANDARD_GROUPS = frozenset({b"system.slice", b"user.slice", b"init.scope", b"ma
 """Parts of paths of control groups that every host has."""
 
 
+_NO_PATH = rb"\x00-\x20\"'<>|;,:()\[\]{}`"
+"""Signs that end a path in a text."""
+
+
 @dataclass(frozen=True)
 class Rules:
-    """Which paths are private: those below these folders."""
+    """What is private besides what the classes say: what is below these folders, and these words."""
 
     prefixes: tuple[bytes, ...] = (b"/home/", b"/root/")
+    words: tuple[bytes, ...] = ()
 
-    @property
+    @cached_property
     def paths(self) -> re.Pattern[bytes]:
         """What a private path looks like in any bytes. It ends where a path in a text ends."""
-        heads = b"|".join(re.escape(prefix) for prefix in sorted(self.prefixes, key=len, reverse=True))
-        return re.compile(rb"(" + heads + rb")([^\x00-\x20\"'<>|;,:()\[\]{}`]+)")
+        return re.compile(rb"(" + self._heads(rb"[^/" + _NO_PATH + rb"]") + rb")([^" + _NO_PATH + rb"]+)")
+
+    @cached_property
+    def whole(self) -> re.Pattern[bytes]:
+        """What one looks like that is the whole of a value, with any signs."""
+        return re.compile(rb"\A(" + self._heads(rb"[^/]") + rb")(.+)\Z", re.DOTALL)
+
+    def _heads(self, sign: bytes) -> bytes:
+        """Return what stands before the private part. That begins with the first part that has a star."""
+        heads = []
+        for prefix in sorted(self.prefixes, key=len, reverse=True):
+            fixed, star, rest = prefix.partition(b"*")
+            head, _, begun = fixed.rpartition(b"/") if star else (fixed[:-1], b"/", b"")
+            pattern = re.escape(begun + star + rest).replace(rb"\*", sign + b"*")
+            heads.append(re.escape(head + b"/") + (b"(?=" + pattern + b")" if star else b""))
+        return b"|".join(heads)
+
+
+def read_rules(path: Path | None) -> Rules:
+    """Read a file of rules.
+
+    Raises:
+        PerfcaseError: it cannot be read (not_found, not_permitted), a line is no rule (input).
+    """
+    rules = Rules()
+    if path is None:
+        return rules
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        raise PerfcaseError("not_found", f"{path}: no such file") from None
+    except OSError as error:
+        raise PerfcaseError("not_permitted", f"{path}: {error.strerror}") from None
+    prefixes, words = list(rules.prefixes), []
+    for number, line in enumerate(lines, 1):
+        kind, _, value = line.strip().partition(b" ")
+        value = value.strip()
+        if not kind or kind.startswith(b"#"):
+            continue
+        if kind == b"path" and value.startswith(b"/") and value.strip(b"/*"):
+            prefixes.append(value.rstrip(b"/") + b"/")
+        elif kind == b"word" and len(value) > 2:
+            words.append(value)
+        else:
+            hint = "write path /FOLDER (a star stands for any part), or word TEXT with three bytes or more"
+            raise PerfcaseError("input", f"{path}: line {number} is no rule", hint)
+    return Rules(tuple(prefixes), tuple(words))
 
 
 @dataclass
@@ -51,6 +106,24 @@ def private_data(connection: duckdb.DuckDBPyConnection, rules: Rules) -> dict[st
             held[name].values |= values
             held[name].columns.append(f"{table}.{column}")
     return held
+
+
+def public_values(connection: duckdb.DuckDBPyConnection, rules: Rules) -> Iterator[str]:
+    """Yield the values of public columns, and those of classed ones that are not private."""
+    for table, column, kind in columns(connection):
+        name = load_privacy().class_of(table, column)
+        if kind != "VARCHAR" or name in ("mixed", "argument", "kernel_log", "note", "host_name"):
+            continue
+        found = connection.sql(f'SELECT DISTINCT "{column}" FROM "{table}" WHERE "{column}" IS NOT NULL').fetchall()
+        for (value,) in found:
+            if name in (None, "symbol_name") or not is_private(name, value, rules):
+                yield value
+
+
+def thread_names(connection: duckdb.DuckDBPyConnection) -> Iterator[bytes]:
+    """Yield the names that threads had."""
+    for (name,) in connection.sql("SELECT DISTINCT comm FROM thread_name WHERE comm <> ''").fetchall():
+        yield name.encode("utf-8", "surrogateescape")
 
 
 def columns(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str]]:
@@ -86,6 +159,21 @@ def _is_own(address: str) -> bool:
             continue
         return found.is_loopback or found.is_unspecified
     return not set(address) - set("0.:*")
+
+
+def warning(file: Path, connection: duckdb.DuckDBPyConnection) -> str | None:
+    """Return what to say before a capture is sent that is not redacted; None: it is, or it holds nothing private."""
+    if redacted(file):
+        return None
+    held = private_data(connection, Rules())
+    titles = [each.title for each in load_privacy().classes.values() if held[each.name].values]
+    return f"{file.name} is not redacted. It holds: {'; '.join(titles)}" if titles else None
+
+
+def redacted(file: Path) -> dict[str, Any] | None:
+    """Return what the manifest says of a redaction. Anyone can write that: it is no proof."""
+    found = (inspect(file)["manifest"] or {}).get("redacted") if file.is_file() else None
+    return found if isinstance(found, dict) else None
 
 
 def rows(held: dict[str, Held]) -> list[dict[str, Any]]:

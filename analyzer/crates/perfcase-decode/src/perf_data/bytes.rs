@@ -178,6 +178,12 @@ impl<'a> U64s<'a> {
         U64s { bytes, order }
     }
 
+    /// Gives the bytes.
+    #[inline]
+    pub fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// Gives the number of numbers.
     #[inline]
     pub fn len(&self) -> usize {

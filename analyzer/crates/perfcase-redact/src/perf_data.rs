@@ -1,0 +1,243 @@
+//! The records of a perf.data.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use perfcase_decode::format::EventFormat;
+use perfcase_decode::perf_data::bytes::ByteOrder;
+use perfcase_decode::perf_data::features::number;
+use perfcase_decode::perf_data::header::{self, FileSections, Section};
+use perfcase_decode::perf_data::record::{HEADER_BYTES, RecordHeader, kind};
+use perfcase_decode::perf_data::recording::Recording;
+use perfcase_decode::perf_data::sample::{More, Plan};
+use perfcase_decode::perf_data::scan::scan;
+
+use crate::layout::Layout;
+use crate::visit::Visitor;
+use crate::{Refused, damage};
+
+const TRACEPOINT: u32 = 2;
+/// The events of the recorder's own programs (`schema/README.md`, `stacks/perf.data`).
+const OWN: [&str; 3] = ["switch-stacks", "wakeup-stacks", "wait-stacks"];
+
+/// Visits each record. With `out`, what a record has become is written there, at its place.
+pub fn visit(file: &[u8], out: Option<&File>, visitor: &mut Visitor) -> Result<(), Refused> {
+    let recording = scan(file).map_err(|error| Refused::new(error.to_string()))?;
+    check(&recording)?;
+    let walk = Walk { file, out, order: recording.order, numbers: Numbers::new(visitor) };
+    let head = header::parse(file).map_err(|error| Refused::new(error.to_string()))?;
+    if let Some(sections) = &head.sections {
+        walk.features(sections, visitor)?;
+    }
+    let layouts = layouts(&recording, visitor);
+    let arch = recording.features.arch.as_deref();
+    for entry in recording.entries(file) {
+        let Some((header, body)) = recording.record(file, entry) else { continue };
+        let at = recording.file_offset(entry) as usize + HEADER_BYTES;
+        let mut made = body.to_vec();
+        if header.kind == kind::SAMPLE {
+            let event = recording.events.of_record(header, body).and_then(|index| recording.events.get(index));
+            let Some(event) = event else { return Err(Refused::new("a sample belongs to no event")) };
+            let layout = (event.attr.kind == TRACEPOINT).then(|| layouts.get(&event.attr.config)).flatten();
+            let is_own = event.name.as_deref().is_some_and(|name| OWN.contains(&name));
+            sample(body, &mut made, &event.plan, (layout, arch, is_own, recording.order), visitor)?;
+        } else {
+            walk.record(header, body, &mut made, visitor);
+        }
+        walk.write(at, body, &made)?;
+    }
+    Ok(())
+}
+
+fn check(recording: &Recording) -> Result<(), Refused> {
+    if recording.is_pipe {
+        return Err(Refused::new("it is a stream of perf (perf record -o -)").hint("record with perf record -o FILE"));
+    }
+    if !recording.arena.is_empty() || recording.features.compression.is_some() {
+        return Err(Refused::new("its records are compressed").hint("record without perf record -z"));
+    }
+    if recording.counts.contains_key(&kind::AUXTRACE) || recording.counts.contains_key(&kind::AUX) {
+        return Err(Refused::new("it has a trace of the hardware, in which nothing can be replaced"));
+    }
+    if recording.simpleperf.is_some() || recording.features.is_directory {
+        return Err(Refused::new("it is not a file of perf record alone: a recording of simpleperf, or a folder"));
+    }
+    damage(recording.problems.list())
+}
+
+fn layouts(recording: &Recording, visitor: &mut Visitor) -> HashMap<u64, Layout> {
+    let Some(tracing) = &recording.tracing else { return HashMap::new() };
+    let formats = tracing.formats.iter().filter_map(|(system, text)| EventFormat::parse(system, text).ok());
+    let with_size = formats.map(|mut format| {
+        format.set_long_size(tracing.long_bytes.into());
+        format
+    });
+    with_size.map(|format| (format.id.into(), Layout::new(&format, tracing.order, visitor))).collect()
+}
+
+/// The registers with the address of an instruction: it is no secret, and a stack begins there. On ARM a sample with frame pointers has
+/// only the link register, which has the caller of a function that calls no other.
+fn code_registers(arch: Option<&str>, mask: u64) -> u64 {
+    const LINK: u64 = 1 << 30;
+    match arch {
+        Some("x86_64" | "i686" | "i386") => 1 << 8,
+        Some("aarch64" | "arm64") if mask == LINK => LINK,
+        Some("aarch64" | "arm64") => 1 << 32,
+        _ => 0,
+    }
+}
+
+fn sample(
+    body: &[u8],
+    made: &mut [u8],
+    plan: &Plan,
+    (layout, arch, is_own, order): (Option<&Layout>, Option<&str>, bool, ByteOrder),
+    visitor: &mut Visitor,
+) -> Result<(), Refused> {
+    let (sample, problem) = plan.sample(body);
+    if problem.is_some() {
+        return Err(Refused::new("a sample is damaged"));
+    }
+    let place = |part: &[u8]| {
+        let start = part.as_ptr() as usize - body.as_ptr() as usize;
+        start..start + part.len()
+    };
+    // Texts and copies of memory are not words.
+    let mut kept = Vec::new();
+    if let Some(raw) = sample.raw {
+        let range = place(raw);
+        match layout {
+            Some(layout) => layout.visit(&mut made[range.clone()], visitor),
+            // A time, and padding.
+            None if is_own && raw.len() <= 16 => {}
+            None => visitor.removed.unknown += u64::from(visitor.erase(&mut made[range.clone()])),
+        }
+        kept.push(range);
+    }
+    if let Some(more) = &sample.more {
+        let More { stack_user, regs_user, regs_intr, aux, .. } = **more;
+        let mut is_copy = false;
+        for part in [stack_user.map(|stack| stack.bytes), aux].into_iter().flatten() {
+            let range = place(part);
+            is_copy |= visitor.erase(&mut made[range.clone()]);
+            kept.push(range);
+        }
+        for registers in [regs_user, regs_intr].into_iter().flatten() {
+            let range = place(registers.values.bytes());
+            let code = code_registers(arch, registers.mask);
+            let numbers = (0..64).filter(|number| registers.mask >> number & 1 == 1);
+            for (number, at) in numbers.zip((range.start..range.end).step_by(8)) {
+                if code >> number & 1 == 0 {
+                    is_copy |= visitor.erase(&mut made[at..at + 8]);
+                }
+            }
+        }
+        visitor.removed.memory += u64::from(is_copy);
+    }
+    kept.sort_by_key(|range| range.start);
+    let mut at = 0;
+    for range in kept {
+        visitor.words(&mut made[at..range.start.max(at)], order);
+        at = range.end.next_multiple_of(8).min(made.len());
+    }
+    visitor.words(&mut made[at..], order);
+    Ok(())
+}
+
+/// The numbers of the texts that are not of tracepoints.
+struct Numbers {
+    mapped: usize,
+    group: usize,
+    host: usize,
+    argument: usize,
+}
+
+impl Numbers {
+    fn new(visitor: &mut Visitor) -> Numbers {
+        let mut number = |column: &str| visitor.number("perf.data", column);
+        let (mapped, group) = (number("path"), number("cgroup"));
+        Numbers { mapped, group, host: number("hostname"), argument: number("command_line") }
+    }
+}
+
+struct Walk<'a> {
+    file: &'a [u8],
+    out: Option<&'a File>,
+    order: ByteOrder,
+    numbers: Numbers,
+}
+
+impl Walk<'_> {
+    fn record(&self, header: RecordHeader, body: &[u8], made: &mut [u8], visitor: &mut Visitor) {
+        let words = |made: &mut [u8], at: usize, visitor: &mut Visitor| {
+            if let Some(word) = made.get_mut(at..at + 8) {
+                visitor.words(word, self.order);
+            }
+        };
+        let (number, path_at) = match header.kind {
+            kind::MMAP => (self.numbers.mapped, 32),
+            kind::MMAP2 => (self.numbers.mapped, 64),
+            kind::CGROUP => (self.numbers.group, 8),
+            kind::KSYMBOL | kind::TEXT_POKE => return words(made, 0, visitor),
+            kind::CALLCHAIN_DEFERRED => return visitor.words(made, self.order),
+            _ => return,
+        };
+        if header.kind != kind::CGROUP {
+            words(made, 8, visitor);
+            words(made, 24, visitor);
+        }
+        let length = body.get(path_at..).and_then(|rest| rest.iter().position(|&byte| byte == 0));
+        if let Some(length) = length {
+            visitor.bytes(number, &mut made[path_at..path_at + length]);
+        }
+    }
+
+    /// Visits the name of the host and perf's own command line.
+    fn features(&self, sections: &FileSections, visitor: &mut Visitor) -> Result<(), Refused> {
+        let mut lists = vec![(sections.features.clone(), sections.data.offset.saturating_add(sections.data.size))];
+        lists.extend(header::features_before(self.file, &sections.data, self.order));
+        for (features, list_at) in lists {
+            for (index, feature) in features.into_iter().enumerate() {
+                let at = usize::try_from(list_at).unwrap_or(usize::MAX).saturating_add(index * 16);
+                let section = || {
+                    Some(Section { offset: self.order.u64(self.file, at)?, size: self.order.u64(self.file, at + 8)? })
+                };
+                let Some((section, bytes)) = section().and_then(|section| Some((section, section.of(self.file)?)))
+                else {
+                    continue;
+                };
+                let mut made = bytes.to_vec();
+                match feature {
+                    number::HOSTNAME => drop(self.string(&mut made, 0, self.numbers.host, visitor)),
+                    number::CMDLINE => {
+                        let mut next = 4;
+                        for _ in 0..self.order.u32(bytes, 0).unwrap_or(0) {
+                            let Some(end) = self.string(&mut made, next, self.numbers.argument, visitor) else { break };
+                            next = end;
+                        }
+                    }
+                    _ => continue,
+                }
+                self.write(section.offset as usize, bytes, &made)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Visits a string: its padded length, then the bytes with NULs. Gives the place behind it.
+    fn string(&self, made: &mut [u8], at: usize, number: usize, visitor: &mut Visitor) -> Option<usize> {
+        let length = self.order.u32(made, at)? as usize;
+        let end = (at + 4).checked_add(length)?;
+        visitor.text(number, made.get_mut(at + 4..end)?);
+        Some(end)
+    }
+
+    fn write(&self, at: usize, before: &[u8], made: &[u8]) -> io::Result<()> {
+        match self.out {
+            Some(out) if before != made => out.write_all_at(made, at as u64),
+            _ => Ok(()),
+        }
+    }
+}

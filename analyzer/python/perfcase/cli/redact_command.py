@@ -1,0 +1,80 @@
+"""perfcase redact: a capture with pseudonyms in place of names, addresses and arguments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from perfcase.cli.common import capture_progress, opened
+from perfcase.operations.result import say
+from perfcase.redaction.archive import check, redact
+from perfcase.redaction.private import read_rules
+from perfcase.redaction.pseudonyms import Pseudonyms
+from perfcase.terminal.render import console
+from perfcase.text import safe
+
+_REMOVED = {
+    "samples_with_memory": "samples that lost the copy of a stack or of registers, so perfcase cannot unwind them any more",
+    "events_without_format": "events without a format that says what their bytes are: the bytes are zeros now",
+    "properties": "properties of the manifest that this version does not know: they are left out",
+}
+
+
+def command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A .perfcase archive.", show_default=False)],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="OUT", help="The archive to write.", show_default=False)
+    ],
+    rules: Annotated[
+        Path | None,
+        typer.Option(
+            "--rules",
+            metavar="RULES",
+            help="What else is private: a file with lines such as path /opt/acme (what is below it), path /srv/*/data (* is any "
+            "part, and private) or word TEXT.",
+        ),
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            "--key",
+            metavar="KEY",
+            help="The key file. If it exists, the pseudonyms are those of its key, so two captures can be compared. "
+            "Default: OUT.key. It stays with you: who has it can translate every pseudonym back.",
+        ),
+    ] = None,
+) -> None:
+    """Write FILE with pseudonyms in place of private data, and a key that translates them back.
+
+    Names of the host, users, control groups and containers, addresses, arguments, paths below homes, texts of events, the
+    kernel's log and notes are replaced, the kernel's addresses are moved, copies of stacks are removed. All answers stay the
+    same otherwise. perfcase info --private shows what FILE holds. Standard error says what is still in OUT: look at it before
+    you send OUT. OUT is searched for every value before it is there. perfcase reveal translates an answer back.
+
+    Example: perfcase redact incident.perfcase -o redacted.perfcase
+    """
+    key_file = key or output.with_name(output.name + ".key")
+    check(file, output, key_file)
+    pseudonyms = Pseudonyms.read(key_file) if key_file.exists() else Pseudonyms.new()
+    chosen = read_rules(rules)
+    with opened(file) as case, capture_progress() as progress:
+        done = redact(case, file, output, key_file, pseudonyms, chosen, progress)
+    out = console()
+    for name, count in done.counts.items():
+        out.print(f"{name:<14} {count:>7,} values", markup=False, highlight=False)
+    out.print(f"the key is {safe(str(key_file))}: keep it, and do not send it", markup=False, soft_wrap=True)
+    say(f"{output.name} still holds: {'; '.join(done.left)}")
+    if done.ordinary:
+        say(
+            f"{done.ordinary:,} values are ordinary words or short: they are replaced where the format says what they are, and not "
+            "searched for elsewhere"
+        )
+    for name, text in _REMOVED.items():
+        if count := done.removed[name]:
+            say(f"removed: {count:,} {text}")
+    for name in done.sealed:
+        say(f"not searched, because it has compressed sections, which can name paths: {safe(name)}")
+    for name in done.dropped:
+        say(f"left out, because nobody knows what it holds: {safe(name)}")
