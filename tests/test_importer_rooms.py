@@ -16,6 +16,7 @@ NEEDS = {
     "symbols": {"archive"},
     "import": {"archive", "decode", "symbols"},
     "py": {"archive", "import"},
+    "fuzz": {"archive", "decode", "symbols"},
 }
 """The other crates that each crate may use, also for its tests."""
 ROOMS = (
