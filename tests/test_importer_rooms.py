@@ -17,6 +17,7 @@ NEEDS = {
     "import": {"archive", "decode", "symbols"},
     "redact": {"archive", "decode"},
     "py": {"archive", "import", "redact"},
+    "fuzz": {"archive", "decode", "symbols"},
 }
 """The other crates that each crate may use, also for its tests."""
 ROOMS = (

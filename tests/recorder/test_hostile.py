@@ -140,6 +140,7 @@ def test_a_hostile_proc(tmp_path: Path) -> None:
         (proc / name).write_bytes(chance.randbytes(chance.choice((0, 10, 70_000))))
     helper = sanitized()
     script = """mount --bind "$1" /proc || exit 99
+        cd "$4" || exit 1
         for scope in all 1,7,4194304; do
             timeout -s TERM 2 "$2" sample "$3" "$4/sample" 200000000 "$scope"; echo "ended $?"
             timeout -s TERM 2 "$2" details "$4/details" 200000000 "$scope" numa; echo "ended $?"

@@ -7,6 +7,7 @@ import io
 import lzma
 import subprocess
 import tarfile
+import zlib
 from collections.abc import Iterator
 
 _DEPTH_MAX = 5
@@ -28,9 +29,9 @@ def unpacked(name: str, data: bytes, depth: int = 0) -> Iterator[tuple[str, byte
             if data[257:262] == b"ustar":
                 with tarfile.open(fileobj=io.BytesIO(data)) as archive:
                     for member in archive:
-                        if file := archive.extractfile(member):
+                        if member.isfile() and (file := archive.extractfile(member)):
                             yield from unpacked(f"{name}!{member.name}", file.read(), depth + 1)
             return
-    except (OSError, EOFError, lzma.LZMAError, tarfile.TarError):
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError):
         return  # cut or damaged on purpose, for a test
     yield from unpacked(name, inner, depth + 1)

@@ -32,7 +32,7 @@ pub use debug_dir::Unusable;
 pub use demangle::demangle;
 pub use dwarf::Place;
 pub use kallsyms::Kallsyms;
-pub use names::{At, INCOMPLETE, Name, names};
+pub use names::{At, INCOMPLETE, Name, names, names_and_code};
 pub use objects::{Missing, Object, Objects};
 pub use perf_map::PerfMap;
 pub use placement::Placement;

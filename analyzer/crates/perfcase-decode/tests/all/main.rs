@@ -8,4 +8,6 @@ mod fixture;
 mod perf_data_alone;
 #[path = "../../../../testing/scale.rs"]
 mod scale;
+#[path = "../../../../testing/texts.rs"]
+mod texts;
 mod texts_alone;
