@@ -83,7 +83,7 @@ WITH threshold AS (
     -- next one, which ends a wait for any of them, does not answer the others: its client may have slept before it.
     AND NOT ((cause = 'no_work' OR cause IN ('sleep', 'timeout', 'alarm') AND is_one_of_many) AND EXISTS (FROM own_client AS c WHERE c.upid = due.upid AND c.client_upid = due.on_upid))
 ), locked AS (
-  -- Of each cause, how long locks of files were waited for, of those whose file is known, and for which file most.
+  -- How long locks of files were waited for, how long where the file is known, and for which file most.
   SELECT upid, cause, is_timer, on_upid, on_target, sum(wait_ns) AS wait_ns, sum(wait_ns) FILTER (locked_file IS NOT NULL) AS known_ns,
     arg_max(locked_file, (wait_ns, locked_file)) FILTER (locked_file IS NOT NULL) AS locked_file, max(wait_ns) FILTER (locked_file IS NOT NULL) AS file_ns
   FROM (

@@ -11,6 +11,7 @@
 -- next: perfcase view syscall_by_fd, syscall_log: the calls, and on which descriptor
 -- next: perfcase view function_profile: who calls them
 -- next: wait in the kernel instead: epoll_wait with a timeout, a blocking read, a futex or a condition variable
+-- about: the CPUs, if such threads took more than half of all CPU time for nothing
 -- taught by: -
 -- source: descriptor, followed_state, recorded_span, syscall, workload_thread
 -- evidence: SELECT t.comm, t.tid, s.name, s.errno_name, s.ret, count(*) AS call_count, sum(s.duration_ns) AS duration_total_ns FROM syscall AS s
@@ -84,7 +85,8 @@ SELECT
     @whole(b.idle_count), @whole(b.call_count), 100 * b.idle_count / b.call_count, @whole(b.idle_count / (b.run_ns / 1e9)),
     b.most.name, coalesce(' on ' || coalesce(d.peer, d.target, d.label), ''),
     CASE WHEN b.most.is_ready THEN ', which says each time that a descriptor is ready' ELSE '' END, b.run_ns / 1e9, 100 * b.run_ratio) AS message,
-  @whole(l.lost_ns) AS cost_ns
+  @whole(l.lost_ns) AS cost_ns,
+  CASE WHEN sum(l.lost_ns) OVER () > h.time_ratio * (SELECT sum(r.run_ns) FROM ran AS r JOIN workload_thread AS w USING (utid)) THEN ['the CPUs'] ELSE [] END AS about
 FROM busy AS b
 JOIN (
   -- A sleep's own time is none on a CPU: its share of the calls is that of the run.

@@ -10,7 +10,7 @@
 -- next: perfcase view run_queue_latency_by_thread: which threads wait, how long, and when longest
 -- next: perfcase view preemptions: which thread takes the CPU from which
 -- about: the CPUs
--- follows from: garbage_collection, noisy_neighbour, short_processes, woken_together
+-- follows from: busy_polling, garbage_collection, noisy_neighbour, short_processes, woken_together
 -- taught by: An unexplained win
 -- source: cgroup_activity, cpu_utilization, process, process_cgroup, recorded_span, run_queue_wait, thread, thread_time, unclaimed_level, workload_thread
 -- evidence: SELECT comm, tid, on_cpu_ns, run_queue_ns, run_queue_ratio, run_delay_max_ns FROM thread_time

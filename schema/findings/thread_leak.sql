@@ -8,6 +8,7 @@
 -- next: perfcase view thread_census: the names of the threads, and where they sleep
 -- next: perfcase view off_cpu_by_thread: what the new threads wait for
 -- about: the threads of the process
+-- follows from: pipe_deadlock
 -- taught by: A tale of ten bugs (5, 6)
 -- source: cgroup_activity, proc_thread, process, process_cgroup, recorder_thread, thread
 -- evidence: SELECT pid, process, snapshot, min(ts_ns) AS ts_ns, comm, sum(thread_count) AS thread_count, any_value(wait_channel) AS wait_channel

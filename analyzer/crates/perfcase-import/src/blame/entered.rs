@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleep_until_it_asks_the_same_again_is_about_whom_it_asks() {
+    fn a_sleep_until_it_asks_the_same_again_is_about_its_peer() {
         let things = [Thing::Unknown, Thing::Socket, Thing::Socket, Thing::Socket];
         let things = Descriptors::of(things.to_vec(), &[2]);
         let asks_again = |calls: &[(&str, u32, i64, i32)]| {
