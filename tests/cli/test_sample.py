@@ -29,8 +29,8 @@ ASKED = {
     "export": ([FILE, "--to", "folded"], ";"),
     "history": ([".", "--format", "json"], FILE),
 }
-ELSEWHERE = {"record", "symbolize", "attach", "open", "serve"}
-"""Commands that need a host, other files, or are a server."""
+ELSEWHERE = {"record", "symbolize", "redact", "reveal", "attach", "open", "serve"}
+"""Commands that need a host, other files or a key, or are a server."""
 
 
 @pytest.fixture(scope="module")

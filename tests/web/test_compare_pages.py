@@ -44,7 +44,9 @@ def test_what_changed_between_two_captures(page: Page, site: Site, told: dict, l
     measures = page.see(f"{CELLS}.map((row) => row[3])")
     assert measures
     assert not [one for one in measures if "_" in one]
-    assert page.see("(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)(document.querySelector('.table'))") <= 0
+    assert (
+        page.see("(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)(document.querySelector('.table'))") <= 0
+    )
     assert first[-1] == line["why"]
     assert (first[4] == "-") == (line["a"] is None)
     look("diff")

@@ -217,7 +217,9 @@ class Pseudonyms:
         if self._back is None:
             # A private path may stand behind the name of another folder.
             known = {made: value for made, value in self.values.items() if len(made) > _SHORT} | self.texts
-            self._back = import_core().Substitution([(made, value, not made.startswith(b"/")) for made, value in known.items()])
+            self._back = import_core().Substitution(
+                [(made, value, not made.startswith(b"/")) for made, value in known.items()]
+            )
         text = self._back.apply(text)
         text = self.moved_hex(text, back=True)
         return _DECIMAL.sub(lambda found: b"%d" % self.number(int(found[0])), text)
