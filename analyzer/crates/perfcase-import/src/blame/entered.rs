@@ -165,12 +165,10 @@ fn tells(thread: &mut Thread, things: &Descriptors, did: &Did, is_end: bool) -> 
 fn asks(thread: &mut Thread, things: &Descriptors, did: &Did, is_end: bool) {
     let (descriptor, retries) = (did.descriptor, &mut thread.retries);
     let is_socket = things.thing(descriptor) == Thing::Socket;
+    let is_served = is_socket && things.is_served(descriptor);
     match did.kind {
-        CallKind::Read | CallKind::Send if is_socket && things.is_served(descriptor) => {
-            if did.is_ready() && !is_end {
-                retries.next_work();
-            }
-        }
+        CallKind::Read | CallKind::Send if is_served && (is_end || !did.is_ready()) => {}
+        CallKind::Read | CallKind::Send if is_served => retries.next_work(),
         CallKind::Accept if did.is_ready() => retries.next_work(),
         CallKind::Send if is_end => retries.over(descriptor),
         CallKind::Read if is_socket && did.error != Some(AGAIN) => retries.over(descriptor),
@@ -194,11 +192,8 @@ fn went_in_vain(thread: &mut Thread, things: &Descriptors, did: &Did, is_end: bo
     let vain = &mut thread.vain;
     match did.kind {
         CallKind::Poll => vain.last = None,
-        CallKind::Send if is_end => {
-            if is_there {
-                *vain = Vain::default();
-            }
-        }
+        CallKind::Send if is_end && !is_there => {}
+        CallKind::Send if is_end => *vain = Vain::default(),
         CallKind::Send if is_there && did.is_ready() => {
             vain.went_on.extend(vain.last.take().filter(|_| vain.went_on.len() < MOST_IN_VAIN));
         }
