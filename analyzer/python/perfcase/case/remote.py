@@ -22,11 +22,8 @@ from perfcase.errors import PerfcaseError
 from perfcase.text import safe
 
 _URL = re.compile(r"(s3|https?)://", re.IGNORECASE)
-_SETTINGS: dict[str, dict[str, Any]] = {
-    # Without these, a store that does not answer holds a command for minutes.
-    "s3": {"config_kwargs": {"connect_timeout": 10, "read_timeout": 60, "retries": {"max_attempts": 3}}},
-    "http": {"client_kwargs": {"trust_env": True}},
-}
+_CONNECT_SECONDS, _ANSWER_SECONDS = 10, 60
+"""How long a store may say nothing. The libraries would wait for minutes, and end a long file after five of them."""
 _ENDS = (".perfcase", ".data", ".dat")
 """Names of captures in a store. To look into every object of a bucket could cost a fortune."""
 _IDENTITY = ("ETag", "LastModified", "Last-Modified", "VersionId")
@@ -179,16 +176,27 @@ def _about(path: Path) -> dict[str, Any]:
 
 
 def _system(url: str) -> Any:  # noqa: ANN401 - fsspec is loaded where it is needed
-    scheme = urlsplit(url).scheme.lower()
     try:
         import fsspec
 
         # No listing is kept: what is asked now is answered now.
-        return fsspec.filesystem(
-            scheme, use_listings_cache=False, **_SETTINGS[scheme.removesuffix("s") if scheme == "https" else scheme]
-        )
+        scheme = urlsplit(url).scheme.lower()
+        return fsspec.filesystem(scheme, use_listings_cache=False, **(_s3() if scheme == "s3" else _http()))
     except ImportError as error:
         raise PerfcaseError("environment", f"{safe(shown(url))}: {error}", "pip install 'perfcase[remote]'") from error
+
+
+def _s3() -> dict[str, Any]:
+    patience = {"connect_timeout": _CONNECT_SECONDS, "read_timeout": _ANSWER_SECONDS, "retries": {"max_attempts": 3}}
+    return {"config_kwargs": patience}
+
+
+def _http() -> dict[str, Any]:
+    import aiohttp
+
+    patience = aiohttp.ClientTimeout(sock_connect=_CONNECT_SECONDS, sock_read=_ANSWER_SECONDS)
+    # A proxy is used where the environment names one.
+    return {"client_kwargs": {"trust_env": True, "timeout": patience}}
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from perfcase.cli.common import capture_progress, opened
+from perfcase.cli.common import capture_progress, local_file, opened
 from perfcase.operations.result import say
 from perfcase.redaction.archive import check, redact
 from perfcase.redaction.private import read_rules
@@ -23,7 +23,10 @@ _REMOVED = {
 
 
 def command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A .perfcase archive.", show_default=False)],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A .perfcase archive, or its URL.", show_default=False, parser=local_file),
+    ],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="OUT", help="The archive to write.", show_default=False)
     ],
