@@ -35,6 +35,7 @@ Progress = enclosed.Progress
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """A disk, a share of it or a file is as large as it may be."""
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _GENERATED = re.compile(r"perf-(\d{1,9})\.map|jit-(\d{1,9})\.dump")
 
 IMPORT_FORMAT = 2
@@ -414,7 +415,7 @@ def _import(
 
 def unwritable(folder: Path, error: OSError, other: str = "name another folder with -o") -> PerfcaseError:
     """Return the error for a folder that cannot be written. ``other``: how to use another one."""
-    hint = f"free space there, or {other}" if error.errno in FULL else None
+    hint = f"free space there, or {other}" if error.errno in FULL else other
     return PerfcaseError("environment", f"{folder}: cannot be written: {error.strerror or error}", hint)
 
 
@@ -461,7 +462,7 @@ def locked(target: Path) -> Iterator[None]:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle = _acquire(path)
     except OSError as error:
-        if error.errno in FULL:
+        if error.errno not in _REFUSED:
             raise unwritable(target.parent, error) from error
         raise PerfcaseError(
             "not_permitted", f"{target.parent}: cannot be written: {error.strerror}", "name another folder with -o"

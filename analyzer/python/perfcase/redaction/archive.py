@@ -220,8 +220,11 @@ class _Folder:
 
     def __exit__(self, kind: type | None, error: BaseException | None, _trace: object) -> None:
         shutil.rmtree(self._path, ignore_errors=True)
+        room = f"is there room in {self._parent}, and is its disk sound?"
         if isinstance(error, OSError):
-            raise PerfcaseError("environment", f"{self._parent}: cannot be written: {error.strerror}") from error
+            raise PerfcaseError("environment", f"{self._parent}: cannot be written: {error.strerror}", room) from error
+        if isinstance(error, PerfcaseError) and error.kind == "environment" and not error.hint:
+            raise PerfcaseError("environment", error.message, room) from error
 
 
 def _scan(packed: Path, folder: Path, values: Values, progress: Progress) -> None:
@@ -246,7 +249,9 @@ def _refuse(found: tuple[bytes, int] | None, values: Values, name: str) -> None:
         value, at = found
         title = values.class_of(value)
         message = f"{name}: a value of the class {title} is left at byte {at}; nothing was written"
-        raise PerfcaseError("input", message, "send this message to who maintains perfcase; the value is not in it")
+        raise PerfcaseError(
+            "input", message, "send this message to those who maintain perfcase; the value is not in it"
+        )
 
 
 def _place(key: str, packed: Path, key_file: Path, output: Path) -> None:
@@ -268,4 +273,5 @@ def _place(key: str, packed: Path, key_file: Path, output: Path) -> None:
     except OSError as error:
         partial.unlink(missing_ok=True)
         kind = "not_permitted" if isinstance(error, PermissionError) else "environment"
-        raise PerfcaseError(kind, f"{error.filename or output}: cannot be written: {error.strerror}") from None
+        place = error.filename or output
+        raise PerfcaseError(kind, f"{place}: cannot be written: {error.strerror}", "name another place") from None
