@@ -219,7 +219,7 @@ def test_a_note_on_a_part_and_on_a_finding(page: Page, site: Site, client: httpx
     page.fill(".notes textarea", "slow <b>here</b>\n\u202esecond line")
     page.has("on 1.25s..2.5s", ".notes label")
     page.click(".notes button", "Add note")
-    page.has("1.25 s to 2.5 s", ".notes a")
+    page.has("1.25 to 2.50 s", ".notes a")
     (note,) = client.get(place).json()
     assert (note["start_ns"], note["end_ns"], note["finding"]) == (1_250_000_000, 2_500_000_000, None)
     assert "<b>here</b>\n\\u202esecond" in page.see("document.querySelector('.notes-text').innerText")
@@ -234,7 +234,7 @@ def test_a_note_on_a_part_and_on_a_finding(page: Page, site: Site, client: httpx
     assert violations(page) == []
     look("notes", whole=True)
     # The link sets the window, to the nanosecond.
-    page.click(".notes-head a", "1.25 s to 2.5 s")
+    page.click(".notes-head a", "1.25 to 2.50 s")
     page.until("location.hash.includes('window=1.25s..2.5s')")
     page.click(".notes-head a", finding)
     page.until(f"location.hash.includes('finding={finding}')")

@@ -39,13 +39,14 @@ WITH fired AS (
   JOIN judged AS c ON list_contains(string_split(r.follows_from, ', '), c.finding) AND list_has_any(f.about, c.about)
   GROUP BY f.number
 ), rooted AS (
-  SELECT f.*, coalesce(e.cause, d.cause, c.cause, b.cause, a.cause, f.number) AS root
+  SELECT f.*, coalesce(g.cause, e.cause, d.cause, c.cause, b.cause, a.cause, f.number) AS root
   FROM judged AS f
   LEFT JOIN cause AS a USING (number)
   LEFT JOIN cause AS b ON b.number = a.cause
   LEFT JOIN cause AS c ON c.number = b.cause
   LEFT JOIN cause AS d ON d.number = c.cause
   LEFT JOIN cause AS e ON e.number = d.cause
+  LEFT JOIN cause AS g ON g.number = e.cause
 ), placed AS (
   SELECT *, min(place) OVER w AS root_place, max(score) OVER w AS root_score FROM rooted WINDOW w AS (PARTITION BY root)
 )

@@ -27,7 +27,9 @@ def command(
 
     A word that is no pseudonym of this key stays as it is. FILE must be text; a capture is not translated.
 
-    Example: perfcase report redacted.perfcase | perfcase reveal --key redacted.perfcase.key -
+    \b
+    Example: perfcase reveal answer.txt --key redacted.perfcase.key
+             perfcase report redacted.perfcase | perfcase reveal --key redacted.perfcase.key -
     """
     pseudonyms = Pseudonyms.read(key)
     sys.stdout.flush()
