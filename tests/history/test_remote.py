@@ -172,6 +172,18 @@ def test_a_full_disk_leaves_nothing(bucket: object, own_cache: Path) -> None:
     assert [path for path in own_cache.rglob("*") if path.is_file()] == []
 
 
+def test_a_disk_is_not_filled(bucket: object, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = put(bucket, "a.perfcase")
+    usage = shutil.disk_usage(ROOT)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(total=1 << 40, free=(1 << 30) - 1))
+    with pytest.raises(PerfcaseError, match="are left on its disk"):
+        remote.fetch(url)
+    assert copies(own_cache) == []
+    # A twentieth of a small one is enough.
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(total=1 << 30, free=1 << 26))
+    assert remote.fetch(url).read_bytes() == SAMPLE.read_bytes()
+
+
 @pytest.fixture
 def web(tmp_path: Path) -> Iterator[str]:
     """A server of files."""

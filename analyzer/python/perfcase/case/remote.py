@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,9 +32,12 @@ _IDENTITY = ("ETag", "LastModified", "Last-Modified", "VersionId")
 _ABOUT = ".object.json"
 _NAME_BYTES_MAX = 200
 _PIECE_BYTES = 8 << 20
-_CREDENTIALS = (
-    "s3:// takes AWS_PROFILE, AWS_ACCESS_KEY_ID and the like, and AWS_ENDPOINT_URL for a store that is not Amazon's"
-)
+_LEFT_BYTES, _LEFT_PARTS = 1 << 30, 20
+"""What a copy leaves of the disk: so many bytes, or a twentieth of it if that is less."""
+_HINTS = {
+    "s3": "s3:// takes AWS_PROFILE, AWS_ACCESS_KEY_ID and the like, and AWS_ENDPOINT_URL for a store that is not Amazon's",
+    "http": "does another program get it from there?",
+}
 
 Progress = Callable[[str, int, int | None], None]
 """Called with what goes on, the bytes so far and of how many."""
@@ -143,9 +147,18 @@ def _get(wanted: Object, part: Path, progress: Progress) -> int:
             except OSError as error:
                 raise store.unwritable(_folder(), error, "set XDG_CACHE_HOME") from error
             done += len(piece)
+            _refuse_to_fill()
             progress(f"fetching {name}", done, wanted.size)
         os.fsync(handle)
     return done
+
+
+def _refuse_to_fill() -> None:
+    """Raise where little of the disk is left: a server may send for ever, and others write there too."""
+    disk = shutil.disk_usage(_folder())
+    if disk.free < min(_LEFT_BYTES, disk.total // _LEFT_PARTS):
+        text = f"{_folder()}: only {disk.free:,} bytes are left on its disk"
+        raise PerfcaseError("environment", text, "free space there, or set XDG_CACHE_HOME")
 
 
 def _object(url: str, name: str, about: dict[str, Any]) -> Object:
@@ -202,6 +215,7 @@ def _http() -> dict[str, Any]:
 @contextmanager
 def _explained(url: str) -> Iterator[None]:
     """Turn what the libraries of stores raise, which have many kinds of errors, into ours."""
+    hint = _HINTS["s3" if url.lower().startswith("s3:") else "http"]
     try:
         yield
     except PerfcaseError:
@@ -209,8 +223,8 @@ def _explained(url: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise PerfcaseError("not_found", f"{safe(shown(url))}: no such object") from error
     except PermissionError as error:
-        raise PerfcaseError("not_permitted", f"{safe(shown(url))}: the store refuses it", _CREDENTIALS) from error
+        raise PerfcaseError("not_permitted", f"{safe(shown(url))}: the store refuses it", hint) from error
     except Exception as error:
         kind = "not_permitted" if "Credentials" in type(error).__name__ else "environment"
         reason = safe(f"{type(error).__name__}: {error}".splitlines()[0].replace(url, shown(url)))
-        raise PerfcaseError(kind, f"{safe(shown(url))}: cannot be read: {reason}", _CREDENTIALS) from error
+        raise PerfcaseError(kind, f"{safe(shown(url))}: cannot be read: {reason}", hint) from error
