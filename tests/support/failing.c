@@ -89,24 +89,15 @@ int mkdir(const char *path, mode_t mode) {
 	return fails_name(path) ? -1 : real(path, mode);
 }
 
-static int opens(int flags) {
-	return flags & O_CREAT;
-}
+#define OPENS(name) \
+	int name(const char *path, int flags, ...) { \
+		REAL(name); \
+		va_list rest; \
+		va_start(rest, flags); \
+		mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0; \
+		va_end(rest); \
+		return flags & O_CREAT && fails_name(path) ? -1 : real(path, flags, mode); \
+	}
 
-int open(const char *path, int flags, ...) {
-	REAL(open);
-	va_list rest;
-	va_start(rest, flags);
-	mode_t mode = opens(flags) ? va_arg(rest, mode_t) : 0;
-	va_end(rest);
-	return opens(flags) && fails_name(path) ? -1 : real(path, flags, mode);
-}
-
-int open64(const char *path, int flags, ...) {
-	REAL(open64);
-	va_list rest;
-	va_start(rest, flags);
-	mode_t mode = opens(flags) ? va_arg(rest, mode_t) : 0;
-	va_end(rest);
-	return opens(flags) && fails_name(path) ? -1 : real(path, flags, mode);
-}
+OPENS(open)
+OPENS(open64)

@@ -36,7 +36,7 @@ def rewritten(
     """Yield the bytes of a member of text with pseudonyms. Without a ``substitute`` its values become known, no more."""
     text = Text(values, substitute)
     if kind == "proc_snapshots":
-        return _snapshots(name, pieces, text)
+        return _snapshots(pieces, text)
     if name == "host/kmsg":
         return (_LOG_LINE.sub(text.log_line, each) for each in pieces)
     if name in ("host/version", "host/cmdline"):
@@ -150,9 +150,8 @@ def frames_of(path: Path) -> Iterator[bytes]:
             yield line + file.read(int(frame[2])) if frame else line
 
 
-def _snapshots(name: str, frames: Iterable[bytes], text: Text) -> Iterator[bytes]:
+def _snapshots(frames: Iterable[bytes], text: Text) -> Iterator[bytes]:
     """Yield the frames of a stream of snapshots; what is no file of known length stays and is searched."""
-    del name
     # The sum of a complete snapshot is that of its files, whose lengths may change.
     total = 0
     for frame in frames:
