@@ -46,7 +46,7 @@ def connected(master: str) -> Iterator[SparkSession]:
     """
     try:
         with warnings.catch_warnings(action="ignore"):
-            from pyspark.errors import PySparkException
+            from pyspark.errors import AnalysisException, PySparkException
             from pyspark.sql import SparkSession
     except ImportError as error:
         raise PerfcaseError("environment", f"Spark is not there: {error}", NEEDS) from error
@@ -57,6 +57,8 @@ def connected(master: str) -> Iterator[SparkSession]:
         try:
             with warnings.catch_warnings(action="ignore"):
                 yield session
+        except AnalysisException as error:
+            raise PerfcaseError("sql", f"Spark says: {_first_line(str(error))}") from error
         except PySparkException as error:
             raise PerfcaseError("environment", f"{master}: Spark says: {_first_line(str(error))}") from error
         finally:
