@@ -118,7 +118,7 @@ def test_the_command(store: Path, master: str, tmp_path: Path) -> None:
         ("SELECT reflect('java.lang.System', 'getenv', 'HOME') FROM thread", "reflect"),
         ("SELECT * FROM parquet.`/etc/passwd`", "SQL"),
         ('SELECT * FROM csv."/etc/passwd"', "name a table or view"),
-        ("SELECT * FROM read_text('/etc/passwd')", "name a table or view"),
+        ("SELECT * FROM read_text('/etc/passwd')", "read_text"),
         ("SELECT * FROM '/etc/passwd'", "no view"),
         ("SELECT 1; SELECT 2", "one SELECT"),
         ("DROP TABLE thread", "one SELECT"),

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unicodedata import category
 from urllib.parse import quote
 
 from perfcase.case.kept import kept_of_all
@@ -28,6 +29,7 @@ from perfcase.lazy import duckdb
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame, SparkSession
+    from sqlglot import exp
 
 KEPT = ("finding", "finding_coverage")
 """Views that are made of all rules: each import keeps what they say of it."""
@@ -39,6 +41,22 @@ def not_portable() -> dict[str, str]:
     """Return the views that Spark does not answer, with the reason of each."""
     with (schema_dir() / "cluster.toml").open("rb") as file:
         return tomllib.load(file)["not_portable"]
+
+
+def checked(sql: str) -> tuple[exp.Query, set[str]]:
+    """Return a question and the relations that it reads, before there is a Spark.
+
+    Raises:
+        PerfcaseError: it is not one SELECT (sql), of no table or view (not_found), or of what Spark does not have (usage).
+    """
+    tree, names = translation.parsed(sql)
+    for name in sorted(names - {CAPTURES}):
+        if name not in (*load_tables(), *load_catalogue(), *load_views()):
+            raise unknown("view", name, {*load_tables(), *load_views()}, "perfcase views")
+        if name in not_portable():
+            reason = f"{name}: not on Spark: {not_portable()[name]}"
+            raise PerfcaseError("usage", reason, "perfcase history, sql and view have it")
+    return tree, names
 
 
 class Relations:
@@ -59,7 +77,7 @@ class Relations:
         """
         import pyarrow
 
-        tree, names = translation.parsed(sql)
+        tree, names = checked(sql)
         for name in sorted(names):
             self._need(name)
         frame = self._session.sql(translation.translated(tree, self._schema))
@@ -80,10 +98,6 @@ class Relations:
         """Make a relation, after those that it is made from."""
         if name in self._made:
             return
-        if name in not_portable():
-            raise PerfcaseError(
-                "usage", f"{name}: not on Spark: {not_portable()[name]}", "perfcase history, sql and view have it"
-            )
         self._frame(name).createOrReplaceTempView(name)
         self._made.add(name)
 
@@ -101,8 +115,6 @@ class Relations:
             return self._files(name, {key: folder / "tables" / f"{name}.parquet" for key, folder in folders.items()})
         if name in load_catalogue():
             return self._catalogue(name)
-        if name not in load_views():
-            raise unknown("view", name, {*load_tables(), *load_views()}, "perfcase views")
         for source in sorted({*load_views()[name].sources, CAPTURES}):
             self._need(source)
         return self._session.sql(translation.of_view(name, self._schema))
@@ -163,10 +175,19 @@ class Relations:
         return self._session.createDataFrame(rows, f"table_name string, row_count bigint, {KEY} string")
 
 
+_SAFE = "/!$&'()*+,;=:@~-._"
+_ESCAPED = ("Cc", "Zl", "Zp", "Zs")
+"""Beyond ASCII Java's URIs escape only control characters and spaces."""
+
+
 def _key(path: Path) -> str:
     """Return a path as Spark says it of a file that it reads."""
     # Not resolved: Spark says the path that it was given, links and all.
-    return "file:" + quote(str(path.absolute()), safe="/!$&'()*+,;=:@~-._")
+    kept = (
+        each if ord(each) > 127 and category(each) not in _ESCAPED else quote(each, safe=_SAFE)
+        for each in str(path.absolute())
+    )
+    return "file:" + "".join(kept)
 
 
 def _pattern(path: Path) -> str:

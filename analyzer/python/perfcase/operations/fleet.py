@@ -84,6 +84,7 @@ def run(request: Request, stores: Sequence[Path], progress: Progress = lambda _n
     # Loaded here: nobody else needs Spark.
     from perfcase.cluster.spark import connected
 
+    sql = _sql(request)
     with connected(request.master) as session:
         done = _imported(session, stores, progress, is_all=request.action == "import")
         if request.action == "import":
@@ -94,19 +95,31 @@ def run(request: Request, stores: Sequence[Path], progress: Progress = lambda _n
         shown = select(fleet.captures, request.only) if request.only else fleet.captures
         if request.action == "history":
             return history.run(_history(request), stores, progress, _reader(session))
-        return _asked(session, request, shown, fleet.left_out)
+        return _asked(session, request, sql, shown, fleet.left_out)
 
 
-def _asked(
-    session: SparkSession, request: Request, shown: Sequence[Capture], left_out: Sequence[SkippedCapture]
-) -> Answered:
-    from perfcase.cluster.relations import Relations
-
-    relations = Relations(session, shown)
+def _sql(request: Request) -> str:
+    """Return the question, checked before there is a Spark: to start one takes seconds."""
+    if request.action in ("history", "import"):
+        return ""
+    try:
+        from perfcase.cluster.relations import checked
+    except ImportError as error:
+        raise PerfcaseError("environment", f"Spark is not there: {error}", "pip install 'perfcase[spark]'") from error
     sql = request.what
     if request.action != "sql":
         name = "finding" if request.action == "findings" else request.what
         sql = f"SELECT * FROM {quote(name)}{f' WHERE ({request.where}{chr(10)})' if request.where else ''}"
+    checked(sql)
+    return sql
+
+
+def _asked(
+    session: SparkSession, request: Request, sql: str, shown: Sequence[Capture], left_out: Sequence[SkippedCapture]
+) -> Answered:
+    from perfcase.cluster.relations import Relations
+
+    relations = Relations(session, shown)
     answer = relations.ask(sql, request.limit)
     connection = duckdb.connect(config={"threads": 1})
     connection.register("answer", answer)
