@@ -68,7 +68,8 @@ WITH threshold AS (
 ), failed AS (
   SELECT DISTINCT t.upid FROM syscall AS c JOIN thread AS t USING (utid) WHERE c.name = 'exit_group' AND c.args[1] <> 0
 ), family AS (
-  SELECT c.ancestor_upid AS upid, count(*) AS short_count, count(*) FILTER (c.upid IN (FROM failed)) AS failed_count, sum(coalesce(x.run_ns, 0)) AS run_ns, mode(s.name ORDER BY s.name) AS name
+  SELECT c.ancestor_upid AS upid, count(*) AS short_count, count(*) FILTER (c.upid IN (FROM failed)) AS failed_count,
+    mode(s.name ORDER BY s.name) FILTER (c.upid IN (FROM failed)) AS failed_name, sum(coalesce(x.run_ns, 0)) AS run_ns, mode(s.name ORDER BY s.name) AS name
   FROM climb AS c
   JOIN short AS s USING (upid)
   LEFT JOIN spent AS x USING (upid)
@@ -110,7 +111,7 @@ WITH threshold AS (
       OR s.run_ratio >= h.warning_ratio AND EXISTS (FROM served AS o WHERE o.remote_count >= h.request_count AND o.upid <> s.upid), s.run_ns, s.run_ratio,
     format('{} processes that lived less than a second come from it, {:.0f} per second, most often {}; they ran for {:.2f} s, {:.1f} % of the CPU time of all threads, {:.1f} ms each',
       s.short_count, s.per_s, coalesce(s.name, '?'), s.run_ns / 1e9, 100 * s.run_ratio, s.run_ns / s.short_count / 1e6)
-    || CASE WHEN s.failed_count >= h.failed_ratio * s.short_count THEN format('; {} of them ended with an error', s.failed_count) ELSE '' END
+    || CASE WHEN s.failed_count >= h.failed_ratio * s.short_count THEN format('; {} of them ended with an error, most often {}', s.failed_count, coalesce(s.failed_name, '?')) ELSE '' END
     || CASE WHEN a.connection_count >= h.started_ratio * s.short_count THEN format('; it took {} new connections, and started one for each', a.connection_count)
       || coalesce(format(': {} ({}) opened {} to {} and keeps none', l.of_it.name, l.of_it.pid, l.of_it.connection_count, l.of_it.peer), '') ELSE '' END
   FROM storm AS s
