@@ -60,6 +60,7 @@ def differing(relations: Relations, folders: dict[str, Path], names: list[str]) 
     return found
 
 
+@pytest.mark.long
 def test_views_on_the_cluster_have_the_rows_of_duckdb(store: Path, master: str) -> None:
     captures = load([store]).captures
     with connected(master) as session:
@@ -82,14 +83,8 @@ def test_four_of_five_views_are_portable() -> None:
     assert len(not_portable()) <= 0.2 * len(load_views())
 
 
-def test_the_command(store: Path, master: str, tmp_path: Path) -> None:
-    shutil.copy(SAMPLES / "d-nagle" / "pipe.perfcase", tmp_path)
-    done = perfcase("fleet", "import", tmp_path, "--master", master, "--format", "json")
-    assert [(row["capture"], row["exit_code"]) for row in json.loads(done.stdout)] == [("pipe.perfcase", 0)], (
-        done.stderr
-    )
-    assert (tmp_path / "pipe.case" / "tables" / "syscall.parquet").exists()
-
+def test_a_view_of_each_capture(store: Path, master: str) -> None:
+    """Half a minute: a cluster starts, and a job."""
     view = json.loads(perfcase("fleet", "view", "thread_time", store, "--master", master, "-f", "json").stdout)
     for capture in ("d-nagle/tcp.perfcase", "b-false-sharing/shared.perfcase"):
         alone = json.loads(perfcase("view", "thread_time", store / capture, "-f", "json").stdout)
@@ -97,6 +92,16 @@ def test_the_command(store: Path, master: str, tmp_path: Path) -> None:
         for row in of_it:
             del row["capture"]
         assert counted(row.items() for row in of_it) == counted(row.items() for row in alone)
+
+
+@pytest.mark.long
+def test_the_other_commands(store: Path, master: str, tmp_path: Path) -> None:
+    shutil.copy(SAMPLES / "d-nagle" / "pipe.perfcase", tmp_path)
+    done = perfcase("fleet", "import", tmp_path, "--master", master, "--format", "json")
+    assert [(row["capture"], row["exit_code"]) for row in json.loads(done.stdout)] == [("pipe.perfcase", 0)], (
+        done.stderr
+    )
+    assert (tmp_path / "pipe.case" / "tables" / "syscall.parquet").exists()
 
     words = ("--view", "thread_time", "-m", "on_cpu_ns", "-f", "json")
     figures = [

@@ -131,6 +131,15 @@ def _hex(node: exp.Hex | exp.LowerHex) -> exp.Expression:
     return exp.Lower(this=made) if isinstance(node, exp.LowerHex) else made
 
 
+def _hex_text(node: exp.Cast | exp.TryCast) -> exp.Expression:
+    """Read digits after 0x as a number."""
+    text = node.this.unnest()
+    if isinstance(text, exp.DPipe) and isinstance(text.this, exp.Literal) and text.this.name == "0x":
+        digits = call("conv", text.expression.copy(), exp.Literal.number(16), exp.Literal.number(10))
+        return type(node)(this=digits, to=node.to.copy())
+    return node
+
+
 def _similar(node: exp.SimilarTo) -> exp.Expression:
     if not isinstance(node.expression, exp.Literal):
         raise NotImplementedError("SIMILAR TO with a pattern that is no text")
@@ -375,6 +384,8 @@ _RULES: dict[type, Callable[..., exp.Expression]] = {
     exp.Filter: _filter,
     exp.CTE: _cte,
     exp.Select: _select,
+    exp.Cast: _hex_text,
+    exp.TryCast: _hex_text,
     exp.Hex: _hex,
     exp.LowerHex: _hex,
     exp.In: _in,

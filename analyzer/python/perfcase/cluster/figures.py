@@ -25,7 +25,10 @@ def readings(relations: Relations, wanted: Metric, captures: Mapping[str, Captur
     answers = relations.ask(sql).to_pylist()
     durations: dict[str, int | None] = {}
     if wanted.is_per_second and (asked := recorded_sql(wanted.view)):
-        durations = {each["capture"]: each["recorded_ns"] for each in relations.ask(asked).to_pylist()}
+        durations = {
+            each["capture"]: each["recorded_ns"]
+            for each in relations.ask(f"SELECT recorded_ns FROM ({asked}) AS span (recorded_ns)").to_pylist()
+        }
     return {
         each["capture"]: reading_of(
             wanted,
