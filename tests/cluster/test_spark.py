@@ -17,7 +17,7 @@ from perfcase.cluster.spark import connected
 from perfcase.fleet.captures import load
 from tests.support import cluster
 from tests.support.alike import counted
-from tests.support.cli import perfcase
+from tests.support.cli import perfcase, process
 from tests.support.imports import SAMPLES, placed
 
 SOME = (
@@ -135,3 +135,16 @@ def test_sql_of_a_user_reads_captures_only(sql: str, said: str, store: Path) -> 
     assert done.returncode != 0
     assert said in done.stderr
     assert "root:" not in done.stdout + done.stderr
+
+
+def test_no_cluster(store: Path, tmp_path: Path) -> None:
+    done = perfcase("fleet", "view", "thread_time", store, "--master", "head:7077")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "perfcase: --master head:7077: not a cluster (spark://HOST:PORT, local[4] or local[*])\n",
+    )
+    for program in ("bash", "dirname", "ps"):
+        (tmp_path / program).symlink_to(shutil.which(program))
+    done = process("fleet", "view", "thread_time", store, PATH=str(tmp_path), JAVA_HOME="")
+    assert done.returncode == 8
+    assert "there is no Java (pip install" in done.stderr

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
 import tempfile
 import warnings
@@ -34,7 +36,9 @@ _ALONE = {
     "spark.sql.shuffle.partitions": "4",
 }
 """A Spark of its own on this machine: nobody else reaches it."""
-_SAID_BYTES = 4000
+_SAID_BYTES = 64 << 10
+_MASTER = r"local|local\[(\d+|\*)\]|(spark|k8s)://\S+|yarn"
+_TELLING = "unresponsive|Connection refused|UnknownHost|Invalid master|Could not parse Master"
 
 
 @contextmanager
@@ -42,8 +46,10 @@ def connected(master: str) -> Iterator[SparkSession]:
     """Provide a session of the cluster at ``master``; local[*] is one on this machine.
 
     Raises:
-        PerfcaseError: Spark or Java is not there, the cluster does not answer, or it fails (environment).
+        PerfcaseError: Spark or Java is not there, the cluster does not answer, or it fails (environment); ``master`` is none (usage).
     """
+    if not re.fullmatch(_MASTER, master):
+        raise PerfcaseError("usage", f"--master {master}: not a cluster", "spark://HOST:PORT, local[4] or local[*]")
     try:
         with warnings.catch_warnings(action="ignore"):
             from pyspark.errors import AnalysisException, PySparkException
@@ -72,15 +78,19 @@ def _session(cls: type[SparkSession], master: str, said: IO[bytes]) -> SparkSess
     try:
         session = builder.getOrCreate()
     except Exception as error:  # those of Java, and of py4j
-        said.seek(max(0, said.seek(0, os.SEEK_END) - _SAID_BYTES))
-        lines = [
-            line for line in said.read().decode(errors="replace").splitlines() if "ERROR" in line or "xception" in line
-        ]
-        raise PerfcaseError(
-            "environment", f"{master}: no Spark: {_first_line(lines[0] if lines else str(error))}", NEEDS
-        ) from error
+        raise PerfcaseError("environment", f"{master}: no Spark: {_why(said, str(error))}", NEEDS) from error
     session.sparkContext.setLogLevel("OFF")
     return session
+
+
+def _why(said: IO[bytes], error: str) -> str:
+    """Return why there is no session: what Java said last of it, rather than its exception."""
+    if not os.environ.get("JAVA_HOME") and not shutil.which("java"):
+        return "there is no Java"
+    said.seek(max(0, said.seek(0, os.SEEK_END) - _SAID_BYTES))
+    lines = said.read().decode(errors="replace").splitlines()
+    telling = [line for line in lines if re.search(_TELLING, line)] or [line for line in lines if "ERROR" in line]
+    return _first_line(re.sub(r"^.*?(ERROR|Caused by:) ?", "", telling[-1]) if telling else error)
 
 
 @contextmanager
