@@ -42,6 +42,12 @@ def _picked(values: exp.Expression) -> exp.Expression:
 
 
 def listed(node: exp.ArrayAgg) -> exp.Expression:
+    """Return a list of a group's values; NULL where there are none, as DuckDB does."""
+    made = _values(node)
+    return exp.case().when(exp.GT(this=call("size", made), expression=exp.Literal.number(0)), made.copy())
+
+
+def _values(node: exp.ArrayAgg) -> exp.Expression:
     if isinstance(node.this, exp.Order) and not isinstance(node.this.this, exp.Distinct):
         return _picked(_in_order(node))
     what = node.this.this if isinstance(node.this, exp.Order) else node.this
@@ -56,7 +62,7 @@ def joined(node: exp.GroupConcat) -> exp.Expression:
     """Texts of a group in one. NULL is none of them; without any the whole is NULL."""
     items = exp.ArrayAgg(this=node.this.copy())
     items.meta.update(node.meta)
-    values = listed(items)
+    values = _values(items)
     texts = call(
         "filter",
         values,

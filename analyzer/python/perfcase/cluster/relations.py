@@ -18,7 +18,7 @@ from urllib.parse import quote
 from perfcase.case.kept import kept_of_all
 from perfcase.case.store import read_info
 from perfcase.catalogue.schema import load_catalogue, load_tables, schema_dir
-from perfcase.catalogue.views import load_views
+from perfcase.catalogue.views import load_views, with_dependencies
 from perfcase.cluster import translation
 from perfcase.cluster.dialect import spark_type
 from perfcase.cluster.keyed import CAPTURES, KEY
@@ -53,8 +53,9 @@ def checked(sql: str) -> tuple[exp.Query, set[str]]:
     for name in sorted(names - {CAPTURES}):
         if name not in (*load_tables(), *load_catalogue(), *load_views()):
             raise unknown("view", name, {*load_tables(), *load_views()}, "perfcase views")
-        if name in not_portable():
-            reason = f"{name}: not on Spark: {not_portable()[name]}"
+        made_from = with_dependencies(load_views(), [] if name in KEPT else [name])
+        if lacking := [each for each in made_from if each in not_portable()]:
+            reason = f"{name}: not on Spark: {not_portable()[name if name in lacking else lacking[0]]}"
             raise PerfcaseError("usage", reason, "perfcase history, sql and view have it")
     return tree, names
 

@@ -40,7 +40,12 @@ def _from_zero(tree: exp.Expression | None) -> None:
     """Count places of lists from 0: sqlglot does it where it sees that the place is a number."""
     for each in tree.find_all(exp.Bracket) if tree else ():
         (index, *_) = each.expressions
-        is_done = isinstance(index, (exp.Slice, exp.Literal, exp.Neg)) or index.is_type(*exp.DataType.INTEGER_TYPES)
+        is_moved = isinstance(index, exp.Add) and isinstance(index.expression, exp.Neg)
+        is_done = (
+            is_moved
+            or isinstance(index, (exp.Slice, exp.Literal, exp.Neg))
+            or index.is_type(*exp.DataType.INTEGER_TYPES)
+        )
         if not is_done:
             each.set("expressions", [exp.Sub(this=exp.paren(index.copy()), expression=exp.Literal.number(1))])
 
