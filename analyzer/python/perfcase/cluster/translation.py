@@ -92,7 +92,7 @@ def translated(tree: exp.Query, schema: Schema) -> str:
 @cache
 def _view_tree(name: str) -> exp.Query:
     tree, _ = parsed(load_views()[name].sql)
-    # A view is a set of rows: who asks says the order.
+    # A view is a set of rows: the question says their order.
     tree.set("order", None)
     return tree
 

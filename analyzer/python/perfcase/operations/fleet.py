@@ -161,7 +161,7 @@ def _history(request: Request) -> history.Request:
 
 
 def _reader(session: SparkSession) -> history.Reader:
-    """Return what reads a figure of all captures in one job. Of a capture without rows DuckDB says why there are none."""
+    """Return what reads a figure of all captures in one job. DuckDB says why a capture has no rows."""
     from perfcase.cluster.figures import readings
     from perfcase.cluster.relations import Relations
 
