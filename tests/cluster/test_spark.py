@@ -112,6 +112,13 @@ def test_the_other_commands(store: Path, master: str, tmp_path: Path) -> None:
     ]
     assert counted(row.items() for row in figures[0]) == counted(row.items() for row in figures[1])
 
+    first = "regexp_replace('1:0:0:2:0:0:3', '(^|:)0:0(:|$)', '::')"
+    each = f"SELECT {first} AS one, regexp_replace('a$b$', '(b)', '[\\1$]', 'g') AS every FROM capture"
+    done = perfcase("fleet", "sql", each, store, "--master", master, "-f", "csv")
+    assert done.stdout.splitlines()[1:] == [
+        f"{name},1::2:0:0:3,a$[b$]$" for name in ("d-nagle/tcp.perfcase", "b-false-sharing/shared.perfcase")
+    ]
+
     sql = "SELECT comm, count(*) AS many FROM thread WHERE comm LIKE 'order%' GROUP BY ALL ORDER BY comm"
     done = perfcase("fleet", "sql", sql, store, "--master", master, "-f", "csv")
     assert done.stdout.splitlines()[0] == "capture,comm,many", done.stderr

@@ -349,11 +349,19 @@ def _tables(node: exp.Expression) -> set[str]:
 
 
 def _regexp_replace(node: exp.RegexpReplace) -> exp.Expression:
-    node.set("modifiers", None)
-    with_groups = node.args.get("replacement")
-    if isinstance(with_groups, exp.Literal):
-        node.set("replacement", exp.Literal.string(re.sub(r"\\(\d)", r"$\1", with_groups.name)))
-    return node
+    """Replace the first match only, unless the letter g says all: Spark replaces all."""
+    pattern, made = node.expression, node.args.get("replacement")
+    if not isinstance(pattern, exp.Literal) or not isinstance(made, exp.Literal):
+        raise NotImplementedError("regexp_replace with a pattern or a text that is not written out")
+    letters = node.args.get("modifiers")
+    is_all = letters is not None and "g" in letters.name
+    moved = 0 if is_all else 1
+    parts = re.split(r"\\(\d)", made.name.replace("$", r"\$"))
+    text = "".join(f"${int(part) + moved}" if number % 2 else part for number, part in enumerate(parts))
+    words = (pattern.copy(), exp.Literal.string(text))
+    if not is_all:
+        words = (exp.Literal.string(rf"^([\s\S]*?)(?:{pattern.name})"), exp.Literal.string(f"$1{text}"))
+    return call("regexp_replace", node.this.copy(), *words)
 
 
 _RULES: dict[type, Callable[..., exp.Expression]] = {

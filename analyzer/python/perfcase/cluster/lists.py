@@ -52,6 +52,9 @@ def _values(node: exp.ArrayAgg) -> exp.Expression:
         return _picked(_in_order(node))
     what = node.this.this if isinstance(node.this, exp.Order) else node.this
     if isinstance(what, exp.Distinct):
+        for each in node.this.expressions if isinstance(node.this, exp.Order) else ():
+            if each.args.get("desc") or each.this != what.expressions[0]:
+                raise NotImplementedError("a list of DISTINCT values in another order than their own")
         made = call("collect_set", _where(node, what.expressions[0].copy()))
         return call("array_sort", made) if isinstance(node.this, exp.Order) else made
     value = call("struct", what.copy().as_("value"))
