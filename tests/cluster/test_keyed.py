@@ -12,8 +12,9 @@ import sqlglot
 from perfcase.case import query
 from perfcase.catalogue.schema import literal, load_catalogue, load_tables, quote
 from perfcase.catalogue.views import load_views
+from perfcase.cluster import translation
 from perfcase.cluster.keyed import CAPTURES, KEY, Keyed
-from perfcase.cluster.relations import KEPT
+from perfcase.cluster.relations import KEPT, not_portable
 from tests.support.alike import counted
 from tests.support.imports import SAMPLES, imported
 
@@ -23,6 +24,30 @@ SOME = ("d-nagle/tcp", "b-false-sharing/shared", "e-page-cache/fits")
 LEFT_OUT = {*KEPT, "syscall_log"}
 """The rules are asked by the import; the log has a star of which sqlglot does not know the columns."""
 SHARED = frozenset(load_catalogue()) - {"table_rows"}
+
+QUESTIONS = (
+    "SELECT comm, count(*) AS many FROM thread GROUP BY ALL ORDER BY many DESC, comm LIMIT 2",
+    "SELECT count(*) AS many FROM page_cache_event GROUP BY ALL",
+    "SELECT comm, tid FROM thread ORDER BY tid DESC LIMIT 1",
+    "SELECT count(*) AS many, max(tid) AS top FROM thread ORDER BY many",
+    "SELECT tid FROM thread WHERE utid = (SELECT max(utid) FROM thread)",
+    "SELECT tid FROM thread WHERE utid NOT IN (SELECT utid FROM thread WHERE comm LIKE 'o%')",
+    "SELECT a.tid, b.pid FROM thread AS a FULL JOIN process AS b ON a.tid = b.pid",
+    "SELECT DISTINCT ON (pid) pid, tid FROM thread ORDER BY pid, tid",
+    "SELECT pid, comm, count(*) AS many FROM thread GROUP BY ROLLUP (pid, comm)",
+    "SELECT tid, row_number() OVER (ORDER BY tid) AS place FROM thread",
+    "SELECT tid FROM thread EXCEPT SELECT pid FROM process",
+    "WITH t AS (SELECT 1 AS one) SELECT one, count(*) AS many FROM t CROSS JOIN thread GROUP BY one",
+    "SELECT one, tid FROM (VALUES (1), (2)) AS v(one) LEFT JOIN thread ON thread.utid = v.one",
+    "SELECT count(*) AS many FROM page_cache_event HAVING count(*) = 0",
+    "SELECT EXISTS (FROM page_cache_event) AS there",
+    "SELECT tid FROM thread WHERE (tid, pid) IN (SELECT pid, pid FROM process)",
+    "SELECT 1 AS one",
+    "SELECT max(tid) AS top FROM thread UNION ALL SELECT count(*) FROM process",
+    "SELECT t.tid, (SELECT count(*) FROM thread AS t WHERE t.pid > 1) AS many FROM thread AS t",
+    "SELECT n.comm, (SELECT max(tid) FROM thread AS u WHERE u.pid = n.pid) AS top FROM thread AS n",
+)
+"""What people ask of one capture."""
 
 Schema = dict[str, dict[str, str]]
 
@@ -81,6 +106,30 @@ def _table(folder: Path, name: str, key: str, schema: Schema) -> str:
         f"{quote(each) if each in there else 'NULL'}::{kind} AS {quote(each)}" for each, kind in schema[name].items()
     ]
     return f"(SELECT {', '.join(columns)}, {literal(key)} AS {KEY} FROM {source})"
+
+
+@pytest.mark.parametrize("sql", QUESTIONS)
+def test_a_question_to_all_is_that_to_each(
+    sql: str, folders: dict[str, Path], schema: Schema, together: duckdb.DuckDBPyConnection
+) -> None:
+    asked = Keyed(schema, SHARED).rewritten(sqlglot.parse_one(sql, read="duckdb")).sql("duckdb")
+    rows = together.execute(asked).fetchall()
+    for key, folder in folders.items():
+        with query.connect(folder) as one:
+            alone = one.execute(sql).fetchall()
+        of_it = [row[:-1] for row in rows if row[-1] == key]
+        assert counted(of_it) == counted(alone), key
+        assert of_it == alone or "LIMIT" not in sql, key
+
+
+def test_only_functions_that_a_compared_view_has_are_asked_of_spark() -> None:
+    had = {
+        translation.function_name(call)
+        for name, view in load_views().items()
+        if name not in (*KEPT, *not_portable())
+        for call in sqlglot.parse_one(view.sql, read="duckdb").find_all(sqlglot.exp.Func)
+    }
+    assert had == translation.PROVEN
 
 
 @pytest.mark.parametrize("group", sorted({view.group for view in load_views().values()}))

@@ -208,10 +208,13 @@ def _qualify(node: exp.Select) -> None:
         **{name: value for name, value in node.args.items() if name not in ("with_", "distinct", "qualify", "order")}
     )
     inner.append("expressions", condition.this.copy().as_("is_qualified"))
+    order = node.args.get("order")
+    for number, each in enumerate(order.expressions if order else ()):
+        inner.append("expressions", each.this.copy().as_(f"order_{number}"))
+        each.set("this", exp.column(f"order_{number}", "qualified"))
     for name in ("from_", "joins", "where", "group", "having", "windows", "laterals"):
         node.set(name, None)
     node.set("qualify", None)
-    node.set("order", None)
     node.set("expressions", [exp.column(name, "qualified").as_(name) for name in names])
     node.set("from_", exp.From(this=inner.subquery("qualified")))
     node.set("where", exp.Where(this=exp.column("is_qualified", "qualified")))
@@ -258,19 +261,6 @@ def _named_windows(node: exp.Select) -> None:
                 if value is not None and not each.args.get(part):
                     each.set(part, [one.copy() for one in value] if isinstance(value, list) else value.copy())
     node.set("windows", None)
-
-
-def _in(node: exp.In) -> exp.Expression:
-    """Rows are compared with rows of so many columns."""
-    query = node.args.get("query")
-    select = query.this if isinstance(query, exp.Subquery) else query
-    if isinstance(select, exp.Select) and len(select.expressions) == 1:
-        only = select.expressions[0].unalias()
-        if isinstance(only, exp.Tuple):
-            select.set(
-                "expressions", [each.copy().as_(f"part_{number}") for number, each in enumerate(only.expressions)]
-            )
-    return node
 
 
 def _by_name(node: exp.SetOperation) -> exp.Expression:
@@ -325,11 +315,8 @@ def _asof(join: exp.Join) -> None:
     value = bound.expression
     order = exp.Order(expressions=[exp.Ordered(this=value.copy(), nulls_first=True)])
     edge = exp.Window(this=step(this=value.copy()), partition_by=[each.copy() for each in equal], order=order)
-    if isinstance(join.this, exp.Subquery):
-        source: exp.Expression = join.this.copy()
-    else:
-        source = join.this.copy()
-    inner = exp.select(exp.Column(this=exp.Star(), table=exp.to_identifier(alias)), edge.as_("asof_edge")).from_(source)
+    every = exp.Column(this=exp.Star(), table=exp.to_identifier(alias))
+    inner = exp.select(every, edge.as_("asof_edge")).from_(join.this.copy())
     join.set("this", inner.subquery(alias))
     end = exp.column("asof_edge", alias)
     in_reach = exp.or_(exp.Is(this=end, expression=exp.Null()), outside(this=bound.this.copy(), expression=end.copy()))
@@ -354,7 +341,7 @@ def _regexp_replace(node: exp.RegexpReplace) -> exp.Expression:
     if not isinstance(pattern, exp.Literal) or not isinstance(made, exp.Literal):
         raise NotImplementedError("regexp_replace with a pattern or a text that is not written out")
     letters = node.args.get("modifiers")
-    is_all = letters is not None and "g" in letters.name
+    is_all = letters is not None
     moved = 0 if is_all else 1
     parts = re.split(r"\\(\d)", made.name.replace("$", r"\$"))
     text = "".join(f"${int(part) + moved}" if number % 2 else part for number, part in enumerate(parts))
@@ -396,7 +383,6 @@ _RULES: dict[type, Callable[..., exp.Expression]] = {
     exp.TryCast: _hex_text,
     exp.Hex: _hex,
     exp.LowerHex: _hex,
-    exp.In: _in,
     exp.Union: _by_name,
     exp.Window: _window,
     exp.RegexpReplace: _regexp_replace,

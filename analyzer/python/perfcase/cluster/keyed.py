@@ -53,6 +53,7 @@ class Keyed:
         if isinstance(node, exp.Subquery):
             node.set("this", self._query(node.this, free))
             return node
+        _say_groups(node)
         if _is_one_row(node):
             return self._one_row(node, free)
         key = self._select(node, free, None)
@@ -84,7 +85,9 @@ class Keyed:
     def _one_row(self, node: exp.Select, free: frozenset[str]) -> exp.Select:
         """Return an aggregate without GROUP BY for each capture."""
         common = node.args.get("with_")
-        node.set("with_", None)
+        # One row needs no order.
+        for part in ("with_", "order", "limit"):
+            node.set(part, None)
         self._select(node, free, exp.column(KEY, _ASKED))
         # Columns of a UNION may have one name.
         named = [(f"value_{number}", each.alias_or_name) for number, each in enumerate(node.expressions)]
@@ -127,7 +130,7 @@ class Keyed:
         for window in _windows(node):
             window.set("partition_by", [key.copy(), *(window.args.get("partition_by") or ())])
         group = node.args.get("group")
-        if group and not group.args.get("all"):
+        if group:
             group.set("expressions", [key.copy(), *group.expressions])
         distinct = node.args.get("distinct")
         if distinct and distinct.args.get("on"):
@@ -201,6 +204,7 @@ class Keyed:
             for each in (node.this, node.expression):
                 self._correlate(each, free, outer)
             return None
+        _say_groups(node)
         self._select(node, free, outer)
         return None
 
@@ -271,7 +275,7 @@ def _project(node: exp.Select, key: exp.Expression) -> None:
 
 
 def _limit_each(node: exp.Select, key: exp.Expression) -> None:
-    """LIMIT counts within each capture."""
+    """Let LIMIT count within each capture."""
     named = {each.alias: each.this for each in node.expressions if isinstance(each, exp.Alias)}
     order = node.args.get("order")
     if node.args.get("offset"):
@@ -289,7 +293,8 @@ def _limit_each(node: exp.Select, key: exp.Expression) -> None:
     before = node.args.get("qualify")
     node.set("qualify", exp.Qualify(this=exp.and_(before.this, condition) if before else condition))
     node.set("limit", None)
-    node.set("order", None)
+    # The rows of an answer keep their order; those of a part of it have none.
+    node.set("order", order if node.parent is None else None)
 
 
 def own(node: exp.Select) -> Iterator[exp.Expression]:
@@ -303,6 +308,20 @@ def own(node: exp.Select) -> Iterator[exp.Expression]:
             yield each
             if not isinstance(each, exp.Query):
                 pending += each.iter_expressions()
+
+
+def _say_groups(node: exp.Select) -> None:
+    """Put the columns in place of the word ALL of GROUP BY ALL: all that are no aggregates."""
+    group = node.args.get("group")
+    if not group or not group.args.get("all"):
+        return
+    aggregates = {id(each) for each in own_aggregates(node)}
+    columns = [
+        each.unalias().copy()
+        for each in node.expressions
+        if not any(id(inner) in aggregates for inner in each.walk()) and not isinstance(each.unalias(), exp.Literal)
+    ]
+    node.set("group", exp.Group(expressions=columns) if columns else None)
 
 
 def _subqueries(node: exp.Select) -> list[exp.Query]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
@@ -24,6 +25,12 @@ def parsed(sql: str) -> tuple[exp.Query, set[str]]:
     Raises:
         PerfcaseError: it is something else, or calls a function that has no translation (sql).
     """
+    tree = _read(sql)
+    _check(tree)
+    return tree, _relations(tree)
+
+
+def _read(sql: str) -> exp.Query:
     try:
         trees = sqlglot.parse(sql, read="duckdb")
     except sqlglot.errors.SqlglotError as error:
@@ -32,8 +39,7 @@ def parsed(sql: str) -> tuple[exp.Query, set[str]]:
         _from_zero(tree)
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
         raise PerfcaseError("sql", "give one SELECT")
-    _check(trees[0])
-    return trees[0], _relations(trees[0])
+    return trees[0]
 
 
 def _from_zero(tree: exp.Expression | None) -> None:
@@ -50,8 +56,97 @@ def _from_zero(tree: exp.Expression | None) -> None:
             each.set("expressions", [exp.Sub(this=exp.paren(index.copy()), expression=exp.Literal.number(1))])
 
 
-FUNCTIONS = frozenset({"bin", "getvariable", "hash", "list_contains", "list_position", "list_reverse", "list_select"})
-"""Functions that sqlglot does not know and Spark has, or gets others for (perfcase.cluster.dialect). Spark has some that read files and run code."""
+PROVEN = frozenset(
+    [
+        "Abs",
+        "And",
+        "AnyValue",
+        "ArgMax",
+        "ArgMin",
+        "Array",
+        "ArrayAgg",
+        "ArrayDistinct",
+        "ArrayFilter",
+        "ArraySort",
+        "ArrayToString",
+        "Avg",
+        "Case",
+        "Cast",
+        "Coalesce",
+        "ConcatWs",
+        "Count",
+        "Exists",
+        "Explode",
+        "First",
+        "Format",
+        "GenerateSeries",
+        "Greatest",
+        "GroupConcat",
+        "Hex",
+        "If",
+        "Lag",
+        "LastValue",
+        "Lead",
+        "Least",
+        "Left",
+        "Length",
+        "Log",
+        "LogicalAnd",
+        "LogicalOr",
+        "Lower",
+        "LowerHex",
+        "MapFromEntries",
+        "Max",
+        "Median",
+        "Min",
+        "Nullif",
+        "Or",
+        "PercentileDisc",
+        "Pow",
+        "RegexpExtract",
+        "RegexpLike",
+        "RegexpReplace",
+        "RegrR2",
+        "RegrSlope",
+        "Replace",
+        "Round",
+        "RowNumber",
+        "Split",
+        "SplitPart",
+        "Sqrt",
+        "StartsWith",
+        "StddevSamp",
+        "Struct",
+        "Substring",
+        "Sum",
+        "Transform",
+        "Trim",
+        "TryCast",
+        "bin",
+        "getvariable",
+        "hash",
+        "list_position",
+        "list_reverse",
+        "list_select",
+    ]
+)
+"""Functions that views have which tests compare with DuckDB, as sqlglot calls them. Others may mean something else on Spark, read files or run code."""
+
+
+REFUSED: tuple[tuple[type[exp.Expression], Callable[[Any], bool], str], ...] = (
+    (exp.Log, lambda call: call.expression is None, "log of one number, which is of base 10 in DuckDB and of e there"),
+    (exp.Max, lambda call: bool(call.expressions), "max of several"),
+    (exp.Min, lambda call: bool(call.expressions), "min of several"),
+    (exp.RegexpLike, lambda call: bool(call.args.get("flag")), "letters of regexp_matches"),
+    (exp.RegexpReplace, lambda call: call.text("modifiers") not in ("", "g"), "letters of regexp_replace but g"),
+    (exp.Select, lambda query: bool(query.args.get("distinct") and query.args.get("limit")), "LIMIT beside DISTINCT"),
+)
+"""What would become something else without a word."""
+
+
+def function_name(call: exp.Func) -> str:
+    """Return what sqlglot calls a function: its class, or its name where it knows none."""
+    return call.name.lower() if isinstance(call, exp.Anonymous) else type(call).__name__
 
 
 def _check(tree: exp.Query) -> None:
@@ -60,9 +155,15 @@ def _check(tree: exp.Query) -> None:
     Raises:
         PerfcaseError: it does (sql).
     """
-    for call in tree.find_all(exp.Anonymous):
-        if call.name.lower() not in FUNCTIONS:
-            raise PerfcaseError("sql", f"{call.name}: no such function on Spark")
+    for call in tree.find_all(exp.Func):
+        if function_name(call) not in PROVEN:
+            name = call.name if isinstance(call, exp.Anonymous) else call.sql_name().lower()
+            raise PerfcaseError(
+                "usage", f"{name}: not known to mean on Spark what it means in DuckDB", "perfcase sql has it"
+            )
+    for kind, is_refused, what in REFUSED:
+        if any(is_refused(each) for each in tree.find_all(kind)):
+            raise PerfcaseError("usage", f"not on Spark: {what}", "perfcase sql has it")
     for table in tree.find_all(exp.Table):
         if table.db or table.catalog or not isinstance(table.this, (exp.Identifier, exp.GenerateSeries, exp.Unnest)):
             raise PerfcaseError("sql", f"{table.sql('duckdb')}: name a table or view")
@@ -91,7 +192,7 @@ def translated(tree: exp.Query, schema: Schema) -> str:
 
 @cache
 def _view_tree(name: str) -> exp.Query:
-    tree, _ = parsed(load_views()[name].sql)
+    tree = _read(load_views()[name].sql)
     # A view is a set of rows: the question says their order.
     tree.set("order", None)
     return tree
