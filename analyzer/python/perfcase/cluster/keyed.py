@@ -83,28 +83,33 @@ class Keyed:
         return free
 
     def _one_row(self, node: exp.Select, free: frozenset[str]) -> exp.Select:
-        """Return an aggregate without GROUP BY for each capture."""
-        common = node.args.get("with_")
+        """Return an aggregate without GROUP BY for each capture: the aggregates of its rows, and around them what is made of these."""
+        around = [*(each.copy() for each in node.expressions)]
+        names = [each.alias_or_name for each in node.expressions]
+        having = node.args.get("having")
+        made = exp.select(*(each.unalias().as_(name) for each, name in zip(around, names, strict=True)))
+        if having:
+            made = made.where(having.this.copy())
+        aggregates = []
+        for each in own_aggregates(made):
+            while isinstance(each.parent, (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)):
+                each = each.parent
+            aggregates.append(each.copy().as_(f"value_{len(aggregates)}"))
+            each.replace(exp.column(f"value_{len(aggregates) - 1}", "one_row"))
+        key = exp.column(KEY, _ASKED)
+        for each in _subqueries(made):
+            self._correlate(each, free, key)
+        for window in _windows(made):
+            window.set("partition_by", [key.copy(), *(window.args.get("partition_by") or ())])
+        made = made.select(key.as_(KEY)).from_(exp.to_table(CAPTURES).as_(_ASKED))
+        made.set("with_", node.args.get("with_"))
         # One row needs no order.
-        for part in ("with_", "order", "limit"):
+        for part in ("with_", "order", "limit", "having"):
             node.set(part, None)
-        self._select(node, free, exp.column(KEY, _ASKED))
-        # Columns of a UNION may have one name.
-        named = [(f"value_{number}", each.alias_or_name) for number, each in enumerate(node.expressions)]
-        node.set(
-            "expressions",
-            [each.unalias().as_(inner) for each, (inner, _) in zip(node.expressions, named, strict=True)],
-        )
-        made = exp.select(*(exp.column(inner, "one_row").as_(name) for inner, name in named))
-        made = made.select(exp.column(KEY, _ASKED).as_(KEY)).from_(exp.to_table(CAPTURES).as_(_ASKED))
-        if having := node.args.get("having"):
-            # Outside: a row that is not there would be one of NULLs.
-            node.set("having", None)
-            node.append("expressions", having.this.as_("is_kept"))
-            made = made.where(exp.column("is_kept", "one_row"))
+        node.set("expressions", aggregates)
+        self._select(node, free, key)
         lateral = exp.Lateral(this=node.subquery(), alias=exp.TableAlias(this=exp.to_identifier("one_row")))
         made.append("joins", exp.Join(this=lateral, kind="CROSS"))
-        made.set("with_", common)
         return made
 
     def _select(self, node: exp.Select, free: frozenset[str], outer: exp.Expression | None) -> exp.Expression:
@@ -116,14 +121,12 @@ class Keyed:
         if key is None:
             _add_captures(node)
             key = exp.column(KEY, _ASKED)
-        # What is beside an aggregate of all rows is not about one of them.
-        seen = outer if outer is not None and _is_one_row(node) else key
         for each in _subqueries(node):
             row = each.parent
             if isinstance(row, exp.In) and isinstance(row.this, exp.Tuple) and self._reads(each, free):
                 self._row_in(row, free, key)
             else:
-                self._correlate(each, free, seen)
+                self._correlate(each, free, key)
         if outer is not None:
             node.where(key.copy().eq(outer.copy()), copy=False)
             return key
