@@ -230,6 +230,12 @@ def at_routes(client: perfcase.Client, runs: int, cpu: Callable[[], float]) -> N
     measured("history of an imported figure", min(runs, len(IMPORTED)), lambda run: history(run, "", IMPORTED), cpu)
     measured("history of a new figure", min(runs, len(NEW)), lambda run: history(run, ""), cpu)
     measured("history of a kept figure", min(runs, len(NEW)), lambda run: history(run, "&by=host"), cpu)
+    measured(
+        "history, all figures in two bands",
+        runs,
+        lambda run: client.get(f"/v1/history?bands=true&limit={1000 + run}"),
+        cpu,
+    )
     measured("history, the same answer", min(runs, len(NEW)), lambda run: history(run, "&by=host"), cpu)
 
 
@@ -251,6 +257,12 @@ def at_command_line(place: Path, runs: int) -> None:
         children_s,
     )
     measured("perfcase history of a new figure", min(runs, len(NEW)), history, children_s)
+    measured(
+        "perfcase history, all figures in two bands",
+        runs,
+        lambda _: printed("history", captures, "--bands", "--format", "json"),
+        children_s,
+    )
     measured(
         "perfcase history of a kept figure",
         min(runs, len(NEW)),

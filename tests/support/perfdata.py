@@ -65,6 +65,8 @@ class Recording:
     """Records in the order of their times, which the caller keeps."""
 
     records: list[bytes] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
+    """What switches and wakeups call the threads; others are "before", "after" and "woken"."""
 
     def enter(self, ns: int, pid: int, tid: int, number: int, args: Sequence[int]) -> None:
         """Add a call's entry. ``ns``: the time; missing arguments are 0."""
@@ -77,12 +79,16 @@ class Recording:
 
     def switch(self, ns: int, cpu: int, before: int, state: int, after: int) -> None:
         """Add a switch from one thread to another, which are their processes' only ones; ``state``: the kernel's bits."""
-        body = struct.pack("<16siiq", b"before", before, 120, state) + struct.pack("<16sii", b"after", after, 120)
+        body = struct.pack("<16siiq", self._name(before, "before"), before, 120, state)
+        body += struct.pack("<16sii", self._name(after, "after"), after, 120)
         self._sample(ns, before, before, SWITCH, body, cpu)
 
     def waking(self, ns: int, cpu: int, waker: int, woken: int) -> None:
         """Add a wakeup of a thread."""
-        self._sample(ns, waker, waker, WAKING, struct.pack("<16siii", b"woken", woken, 120, cpu), cpu)
+        self._sample(ns, waker, waker, WAKING, struct.pack("<16siii", self._name(woken, "woken"), woken, 120, cpu), cpu)
+
+    def _name(self, tid: int, otherwise: str) -> bytes:
+        return self.names.get(tid, otherwise).encode()
 
     def state(
         self, ns: int, pid: int, tid: int, skaddr: int, states: tuple[int, int], ports: tuple[int, int], family: int = 2

@@ -41,8 +41,10 @@ _MADE_BY = (
     "case/span.py",
     "case/window.py",
     "diff/collect.py",
+    "diff/compare.py",
     "diff/rank.py",
     "fleet/metric.py",
+    "fleet/compared.py",
 )
 """The modules that what is kept depends on, besides schema/."""
 _WORKING = ".working-"

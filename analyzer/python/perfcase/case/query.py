@@ -115,12 +115,12 @@ def _lock(connection: duckdb.DuckDBPyConnection, folders: Iterable[Path], sharer
     allowed = {*tables, *map(glob.escape, tables), *(str(folder / KEPT) for folder in folders)}
     connection.execute(f"SET allowed_directories = [{', '.join(map(literal, sorted(allowed)))}]")
     tune(connection, sharers)
-    _give_room(connection, sharers)
+    give_room(connection, sharers)
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 
 
-def _give_room(connection: duckdb.DuckDBPyConnection, sharers: int) -> None:
+def give_room(connection: duckdb.DuckDBPyConnection, sharers: int = 1) -> None:
     """Limit the memory of a connection, and say where it may put what does not fit. ``sharers`` of them have the budget together."""
     memory = budget.memory_bytes(thread_count(connection)) // sharers
     connection.execute(f"SET memory_limit = '{memory}B'")

@@ -45,8 +45,7 @@ class Split:
     @property
     def is_banded(self) -> bool:
         """Whether these are two bands."""
-        apart = self.above - self.below >= DIFFERENCE_RATIO_MIN * max(abs(self.above), abs(self.below))
-        return apart and self.separation >= self.needed
+        return _are_apart(self.below, self.above) and self.separation >= self.needed
 
     @property
     def times(self) -> float | None:
@@ -76,6 +75,17 @@ def split(values: Iterable[float], strictness: float = 1.0) -> Split | None:
     below, above = ordered[at - 1], ordered[at]
     medians = median(ordered[:at]), median(ordered[at:])
     return Split(below, above, at, count - at, *medians, separation, strictness * (4 + 16 / count))
+
+
+def has_gap(values: Iterable[float]) -> bool:
+    """Return whether there is a gap as two bands have one between them. Most sets have none, and to find their best split takes longer."""
+    ordered = sorted(filter(math.isfinite, values))
+    between = zip(ordered[BAND_MIN - 1 :], ordered[BAND_MIN : 1 - BAND_MIN], strict=False)
+    return any(below < above and _are_apart(below, above) for below, above in between)
+
+
+def _are_apart(below: float, above: float) -> bool:
+    return above - below >= DIFFERENCE_RATIO_MIN * max(abs(above), abs(below))
 
 
 def _otsu(ordered: Sequence[float]) -> int:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from perfcase.case import query
 from perfcase.case.rows import table_of
 from perfcase.catalogue.view import View
-from perfcase.diff.collect import Collected, Key, collect_all
-from perfcase.diff.compare import seconds_of
-from perfcase.diff.rank import recorder_names
 from perfcase.errors import PerfcaseError
-from perfcase.fleet.bands import STRICT, VALUES_MIN, Split, split
+from perfcase.fleet.bands import STRICT, VALUES_MIN, Split, has_gap, split
 from perfcase.fleet.captures import Capture, Progress
+from perfcase.fleet.compared import Figures
 from perfcase.lazy import duckdb
 
 PRESENT_RATIO_MIN = 0.75
@@ -67,69 +63,38 @@ def scan(captures: Sequence[Capture], views: Iterable[View], progress: Progress)
         raise PerfcaseError(
             "usage", f"bands cannot be judged with {len(captures)} captures", f"{VALUES_MIN} are needed"
         )
-    compared = [view for view in views if view.diff]
-    known = {view.name: view for view in compared}
-    figures: defaultdict[tuple[str, Key, str], dict[str, float]] = defaultdict(dict)
     problems = []
-    for number, capture in enumerate(captures):
-        progress(capture.name, number, len(captures))
-        try:
-            with query.connect(capture.folder) as connection:
-                fed = {
-                    row[0] for row in connection.execute("SELECT view_name FROM view_coverage WHERE is_fed").fetchall()
-                }
-                asked = [view for view in compared if view.name in fed]
-                recorder = recorder_names(connection)
-                for name, collected in collect_all(connection, asked).items():
-                    _read(known[name], collected, capture, recorder, figures)
-        except (PerfcaseError, duckdb.Error) as error:
-            problems.append((capture, str(error).splitlines()[0]))
-    units = {(view.name, column.name): column.unit for view in compared for column in view.columns}
-    kinds = {(view.name, measure.name): measure.kind for view in compared for measure in view.diff.measures}
-    keys = {view.name: view.diff.keys for view in compared}
-    needed = max(VALUES_MIN, PRESENT_RATIO_MIN * len(captures))
-    judged = {name: values for name, values in figures.items() if len(values) >= needed}
-    banded = []
-    for (view, key, measure), values in judged.items():
-        found = split(values.values(), STRICT)
-        if found is not None and found.is_banded:
-            unit = units[view, measure]
-            shown_unit = f"{unit or ''} per s".strip() if kinds[view, measure] == "sum" else unit
-            words = ", ".join(f"{name} {value}" for name, value in zip(keys[view], key, strict=True))
-            banded.append(Banded(view, words, measure, shown_unit, found, *_hosts(captures, values, found)))
+    with Figures(views) as figures:
+        for number, capture in enumerate(captures):
+            progress(capture.name, number, len(captures))
+            try:
+                figures.add(number, capture.folder)
+            except (PerfcaseError, duckdb.Error, OSError) as error:
+                problems.append((capture, str(error).splitlines()[0]))
+        judged, found = 0, []
+        for figure, values in figures.often(max(VALUES_MIN, PRESENT_RATIO_MIN * len(captures))):
+            judged += 1
+            best = split(values, STRICT) if has_gap(values) else None
+            if best is not None and best.is_banded:
+                found.append((figure, best))
+        banded = [_banded(figures, figure, best, captures) for figure, best in found]
     banded.sort(key=_order)
-    return Scan(banded, len(judged), problems)
+    return Scan(banded, judged, problems)
 
 
-def _read(
-    view: View,
-    collected: Collected,
-    capture: Capture,
-    recorder: set[str],
-    figures: Mapping[tuple[str, Key, str], dict[str, float]],
-) -> None:
-    kinds = {measure.name: measure.kind for measure in view.diff.measures}
-    seconds = seconds_of(collected, capture.duration_ns or 0)
-    for key, row in collected.rows.items():
-        # What the recorder did is no figure of the host.
-        if recorder.intersection(part for part in key if part):
-            continue
-        for measure, figure in row.items():
-            if measure not in kinds:
-                continue
-            if kinds[measure] != "sum":
-                figures[view.name, key, measure][capture.name] = figure.value
-            elif seconds > 0:
-                figures[view.name, key, measure][capture.name] = figure.value / seconds
+def _banded(figures: Figures, figure: int, best: Split, captures: Sequence[Capture]) -> Banded:
+    view, key, measure, values = figures.of(figure)
+    (unit,) = (column.unit for column in view.columns if column.name == measure)
+    is_amount = next(each for each in view.diff.measures if each.name == measure).kind == "sum"
+    words = ", ".join(f"{name} {value}" for name, value in zip(view.diff.keys, key, strict=True))
+    hosts = _hosts([(captures[number], value) for number, value in values.items()], best)
+    return Banded(view.name, words, measure, f"{unit or ''} per s".strip() if is_amount else unit, best, *hosts)
 
 
-def _hosts(
-    captures: Sequence[Capture], values: Mapping[str, float], found: Split
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _hosts(values: Sequence[tuple[Capture, float]], found: Split) -> tuple[tuple[str, ...], tuple[str, ...]]:
     now: dict[str, str] = {}
-    for capture in sorted(captures, key=lambda capture: capture.time_key):
-        if capture.name in values:
-            now[capture.host or capture.name] = found.band(values[capture.name])
+    for capture, value in sorted(values, key=lambda each: each[0].time_key):
+        now[capture.host or capture.name] = found.band(value)
     low, high = (tuple(sorted(host for host, its in now.items() if its == band)) for band in ("low", "high"))
     return low, high
 
