@@ -78,6 +78,8 @@ hardware and software counters (perf stat) and /proc, all on one clock, into one
   --quiet              print only errors
   --upload URL         send the capture to the server at URL (perfcase serve); without -o no file stays here
   --token-file FILE    the token of the server: the only line of a file that only you can read
+  --redact             put pseudonyms in place of names, addresses, arguments and other private data, as
+                       `perfcase redact` does with --key FILE and --rules FILE; it needs perfcase on this host
   --send FILE          send this capture to --upload URL; record nothing
   --salvage FOLDER     pack the folder that a killed recorder left (FILE.recording); record nothing
   --check, --help, --version
@@ -119,6 +121,7 @@ parse_options() {
 		--check) check_only=1 ;;
 		--force) force=1 ;;
 		--numa-maps) numa_maps=numa ;;
+		--redact) redact=1 ;;
 		--quiet | -q) quiet=1 ;;
 		--)
 			[ $# -gt 1 ] || rotate_dashes=1
@@ -135,7 +138,7 @@ parse_options() {
 				;;
 			esac
 			;;
-		--every | --keep | --flight | --flight-memory | --when | --rest | --piece | --upload | --token-file | --send | -o | --output | --salvage | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note | --label | --with | --symbols | \
+		--every | --keep | --flight | --flight-memory | --when | --rest | --piece | --upload | --token-file | --send | --key | --rules | -o | --output | --salvage | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note | --label | --with | --symbols | \
 			--call-graph | --stacks)
 			[ $# -ge 2 ] || usage_error "$1 needs a value"
 			take_option "$1" "$2"
@@ -166,6 +169,14 @@ take_option() {
 		;;
 	--upload) upload=$2 ;;
 	--token-file) token_file=$2 ;;
+	--key)
+		[ -n "$2" ] || usage_error "--key '': a file"
+		redact_key=$2
+		;;
+	--rules)
+		[ -n "$2" ] || usage_error "--rules '': a file"
+		redact_rules=$2
+		;;
 	--send)
 		case $2 in
 		-*) send=./$2 ;;
@@ -311,6 +322,7 @@ check_options() {
 	check_output
 	rotate_check
 	upload_check
+	redact_check
 }
 
 # What is there keeps its name: a device always, a file without --force. A link is refused too, because it is not clear what would

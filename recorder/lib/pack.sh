@@ -53,6 +53,7 @@ write_archive() {
 		rm -f "$state/packed"
 		die 1 "could not write $output"
 	fi
+	redact_archive
 	place_capture
 }
 
@@ -97,5 +98,6 @@ report_result() {
 		return
 	fi
 	say "wrote $output ($(wc -c <"$output" | tr -d ' ') bytes). Next: perfcase report $output"
+	redact_report
 	[ -z "$upload" ] || upload_file "$output"
 }
