@@ -52,6 +52,7 @@ def names() -> list[str]:
     return [f"web-{number:03}" for number in range(HOSTS)]
 
 
+@pytest.mark.long  # Hundreds of imports; test_load and test_compared are of the quick tier
 def test_a_regression_is_found(fleet: Running, tmp_path: Path) -> None:
     slow = set(random.Random(3).sample(names(), SLOW_HOSTS))
     files = recorded(tmp_path / "sent", slow)
