@@ -35,7 +35,7 @@ pack_capture() {
 	write_overhead
 	# the log ends here: what is packed is as it was measured
 	log_file=
-	"$helper" sizes "$staging" >"$state/sizes"
+	"$helper" sizes "$staging" >"$state/sizes" || die 1 "cannot write to $state"
 	write_manifest recorded # should the disk be full, the folder is a whole capture
 	compress_members
 	write_manifest packed

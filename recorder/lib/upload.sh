@@ -47,7 +47,7 @@ upload_request() {
 	upload_method=$1
 	upload_path=$2
 	shift 2
-	: >"$state/answer"
+	true >"$state/answer"
 	await "$helper" token "$token_file" curl -q -K - -sS -g --proto '=http,https' --connect-timeout 20 --speed-limit 1 \
 		--speed-time "$UPLOAD_PATIENCE_S" -X "$upload_method" -H Expect: -o "$state/answer" --stderr "$state/trouble" \
 		-w '%{http_code}\n' "$@" "$upload/v1/$upload_path" >"$state/status"
