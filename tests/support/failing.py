@@ -38,14 +38,16 @@ class Disk:
 
     def fail(self, at: int, error: int = errno.EIO, *, length: int = 1) -> None:
         """Counts from 0, and lets this call fail (0: none). Error 0: it never happens, as the command is killed before."""
-        self._counters.write_bytes(_COUNTERS.pack(0, at, error, length).ljust(_BYTES, b"\0"))
+        self._set(0, at, error, length)
 
     def fail_next(self, after: int, error: int, *, length: int = 1) -> None:
         """Counts on, for a command that runs: so many calls from now on one fails."""
-        with self._counters.open("r+b") as file:
-            (now,) = struct.unpack("q", file.read(8))
-            file.seek(0)
-            file.write(_COUNTERS.pack(now, now + after, error, length).ljust(_BYTES, b"\0"))
+        self._set(self.calls, self.calls + after, error, length)
+
+    def _set(self, *counters: int) -> None:
+        # In its place: who answers has the file in memory.
+        with self._counters.open("r+b" if self._counters.exists() else "wb") as file:
+            file.write(_COUNTERS.pack(*counters).ljust(_BYTES, b"\0"))
 
     @property
     def calls(self) -> int:
