@@ -1,0 +1,177 @@
+"""perf script against the import on files that no perf wrote: where perf reads one, both have the same samples, names and callchains.
+
+A difference is one of those below, each with its reason, or one that the import itself says, for as many samples as it says.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.oracles import differential, mutation
+from tests.oracles.captures import RECORDED, Recorded
+from tests.oracles.differential import Issue, PerfcaseError, Rows, Unread
+from tests.oracles.tools import run
+from tests.support.scale import SCALE, scaled
+
+TRIES = scaled(100)
+QUANTITY_MAX = 1 << 61
+TIME_END = 1 << 63
+SMALL = ("x86_64/hw-cycles", "x86_64/kwork", "x86_64/lock", "x86_64/page-faults", "aarch64/hw-group", "aarch64/hw-instructions",
+         "aarch64/kwork")  # fmt: skip
+LARGE = ("x86_64/sched", "x86_64/offcpu", "aarch64/hw-cycles")
+# A perf that reads fewer of them than this compares nothing.
+READ_LEAST = 0.4
+# The import says so of each sample that it leaves out, or reads other than the file has it.
+OF_SAMPLES = {"damaged_sample", "damaged_record", "damaged_callchain", "truncated_record", "unknown_event"}
+captures = pytest.mark.parametrize(
+    "capture",
+    [
+        pytest.param(capture, id=capture.id, marks=[pytest.mark.long] if capture.id in LARGE else [])
+        for capture in RECORDED
+        if capture.id in (*SMALL, *LARGE)
+    ],
+)
+if not run.available("perf"):
+    pytest.skip("perf is not installed", allow_module_level=True)
+
+
+def without_impossible_times(rows: Counter, said: list[Issue]) -> Counter:
+    """perf prints times beyond 2^63 ns, which is 292 years, and sorts by them. Ours are signed: such a record is left out, and counted."""
+    left = Counter({row: count for row, count in rows.items() if row[0] < TIME_END})
+    out = rows.total() - left.total()
+    if out > sum(issue.count for issue in said if issue.kind == "damaged_time"):
+        return rows
+    return left
+
+
+def bounded(rows: Counter, said: list[Issue]) -> Counter:
+    """Periods beyond 2^61 are shown as that, so that sums of them are numbers: the import says in how many rows."""
+    bounded = Counter()
+    beyond = 0
+    for (*others, period), count in rows.items():
+        beyond += count * (period > QUANTITY_MAX)
+        bounded[*others, min(period, QUANTITY_MAX)] += count
+    return bounded if beyond <= sum(issue.count for issue in said if issue.kind == "number_too_large") else rows
+
+
+def without_foreign_zero(
+    ours: Counter, theirs: Counter, unknown: Callable[[tuple], tuple | None]
+) -> tuple[Counter, Counter]:
+    """Takes out rows whose thread perf calls the idle task, and we call unknown.
+
+    The kernel writes the id 0 of the idle task, and also of a thread that exits or is in another PID namespace. A tracepoint says
+    which, and an idle task has no negative process. ``unknown``: what our row is where the thread is unknown; None: there is none.
+    """
+    ours, theirs = ours.copy(), theirs.copy()
+    for row in list(theirs - ours):
+        row_of_ours = unknown(row)
+        while theirs[row] > ours[row] and (row_of_ours is None or ours[row_of_ours] > theirs[row_of_ours]):
+            theirs[row] -= 1
+            if row_of_ours is not None:
+                ours[row_of_ours] -= 1
+    return +ours, +theirs
+
+
+def same_frames(ours: Counter, theirs: Counter) -> tuple[Counter, Counter]:
+    """Takes out chains that say the same in other words.
+
+    - An address that the kernel had while it ran, of no object that perf knows, is [unknown] to perf. To us it is the kernel's.
+    - For a sample whose chain has no frame perf prints none. We keep the sampled instruction.
+    """
+    ours, theirs = ours.copy(), theirs.copy()
+    lone = theirs - ours
+    for row in list(ours - theirs):
+        time_ns, event, frames = row
+        for other in [other for other in lone if other[:2] == (time_ns, event)]:
+            is_same = len(frames) == len(other[2]) and all(
+                address == theirs_at and (dso == theirs_in or (dso, theirs_in) == ("[kernel.kallsyms]", "[unknown]"))
+                for (address, dso), (theirs_at, theirs_in) in zip(frames, other[2], strict=True)
+            )
+            if (is_same or (not other[2] and len(frames) == 1)) and lone[other] and ours[row]:
+                ours[row] -= 1
+                theirs[other] -= 1
+                lone[other] -= 1
+    return +ours, +theirs
+
+
+def differences(ours: Rows, theirs: Rows, said: list[Issue], *, has_names: bool) -> list[str]:
+    """What differs, and has no reason."""
+    allowed = sum(issue.count for issue in said if issue.kind in OF_SAMPLES)
+    unexplained = []
+    pairs = {
+        "samples": without_foreign_zero(
+            ours.samples,
+            bounded(without_impossible_times(theirs.samples, said), said),
+            lambda row: (row[0], row[1], -1, -1, *row[4:]) if row[3] == 0 else (),
+        ),
+        "callchains": same_frames(ours.chains, without_impossible_times(theirs.chains, said)),
+    }
+    if has_names:
+        pairs["names"] = without_foreign_zero(
+            ours.names, without_impossible_times(theirs.names, said), lambda row: None if row[1] == 0 else ()
+        )
+    for what, (left, right) in pairs.items():
+        only_ours, only_theirs = left - right, right - left
+        if max(only_ours.total(), only_theirs.total()) > allowed:
+            unexplained.append(f"{what}: ours {list(only_ours.items())[:3]}, perf's {list(only_theirs.items())[:3]}")
+    return unexplained
+
+
+@captures
+def test_the_same_or_a_reason(capture: Recorded, tmp_path: Path) -> None:
+    data = capture.bytes()
+    tries = TRIES if capture.id in SMALL else scaled(30)
+    # In a capture of switches their own fields name threads, too, and a changed name has two values.
+    has_names = not capture.has("switches")
+    wrong, read = [], 0
+    for seed in range(tries):
+        copy, what = mutation.mutated(data, seed)
+        path = tmp_path / "x.data"
+        path.write_bytes(copy)
+        try:
+            theirs = differential.theirs("script", path, tmp_path)
+        except Unread:
+            continue
+        read += 1
+        out = tmp_path / "case"
+        try:
+            ours, said = differential.ours(path, out)
+        except PerfcaseError as error:
+            wrong.append(f"seed {seed}: we refuse what perf reads: {error} ({what})")
+            continue
+        finally:
+            shutil.rmtree(out, ignore_errors=True)
+        wrong += [
+            f"seed {seed}: {each} ({what}) {said}" for each in differences(ours, theirs, said, has_names=has_names)
+        ]
+    assert not wrong, "\n".join(wrong)
+    assert read >= READ_LEAST * tries if SCALE >= 1 else read
+
+
+def test_a_wrong_row_is_seen() -> None:
+    """What the rules let pass is no more than they say."""
+    sample = (1_000, 0, 7, 7, "cycles", 10)
+    chain = (1_000, "cycles", ((4096, "app"), (8192, "app")))
+    rows = Rows(Counter([sample]), Counter([(1_000, 7, "app")]), Counter([chain]))
+    assert differences(rows, rows, [], has_names=True) == []
+    for other in (
+        Rows(Counter([(1_001, *sample[1:])]), rows.names, rows.chains),
+        Rows(Counter([(1_000, 0, 7, 7, "cycles", 11)]), rows.names, rows.chains),
+        Rows(Counter([(1_000, 0, 0, 0, "cycles", 10)]), rows.names, rows.chains),
+        Rows(Counter(), rows.names, rows.chains),
+        Rows(rows.samples, Counter([(1_000, 7, "other")]), rows.chains),
+        Rows(rows.samples, rows.names, Counter([(1_000, "cycles", ((4096, "[unknown]"), (8192, "app")))])),
+        Rows(rows.samples, rows.names, Counter([(1_000, "cycles", ((4096, "app"),))])),
+        Rows(rows.samples, rows.names, Counter([(1_000, "cycles", ())])),
+    ):
+        assert len(differences(rows, other, [], has_names=True)) == 1, other
+        assert len(differences(other, rows, [], has_names=True)) == 1, other
+    late = Rows(rows.samples + Counter([(TIME_END, *sample[1:])]), rows.names, rows.chains)
+    assert len(differences(rows, late, [], has_names=True)) == 1
+    said = [Issue("error", "damaged_time", 1, "")]
+    assert differences(rows, late, said, has_names=True) == []
