@@ -26,6 +26,7 @@ NAMES = """
     SELECT s.ts_ns + c.start_clock_ns, t.tid, n.comm
     FROM capture AS c, sample AS s JOIN thread AS t USING (utid) LEFT JOIN thread_name AS n USING (name_id)
 """
+WITHOUT_MODE = "SELECT s.ts_ns + c.start_clock_ns FROM capture AS c, sample AS s WHERE s.cpu_mode = 0"
 CHAINS = """
     WITH stack_entry AS (
         SELECT stack_id, unnest(generate_series(0, len(frame_ids) - 1)) AS position, unnest(frame_ids) AS frame_id FROM stack
@@ -59,6 +60,8 @@ class Rows:
     samples: Counter
     names: Counter
     chains: Counter
+    without_mode: frozenset[int] = frozenset()
+    """When samples were taken that do not say if the kernel or a program ran."""
 
 
 class Unread(Exception):
@@ -134,6 +137,7 @@ def ours(path: Path, out: Path) -> tuple[Rows, list[Issue]]:
                 (ts_ns, event, tuple(zip(addresses, dsos, strict=True)))
                 for ts_ns, event, addresses, dsos in rows(CHAINS)
             ),
+            frozenset(ts_ns for (ts_ns,) in rows(WITHOUT_MODE)),
         )
     said = [Issue(each["severity"], each["kind"], each["count"], each["message"]) for each in done["issues"]]
     return found, said

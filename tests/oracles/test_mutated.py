@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,8 @@ from tests.support.scale import SCALE, scaled
 
 TRIES = scaled(100)
 QUANTITY_MAX = 1 << 61
-TIME_END = 1 << 63
+TIME_END = 1 << 61
+KERNEL, KERNEL_HALF = "[kernel.kallsyms]", 1 << 63
 SMALL = ("x86_64/hw-cycles", "x86_64/kwork", "x86_64/lock", "x86_64/page-faults", "aarch64/hw-group", "aarch64/hw-instructions",
          "aarch64/kwork")  # fmt: skip
 LARGE = ("x86_64/sched", "x86_64/offcpu", "aarch64/hw-cycles")
@@ -41,7 +41,7 @@ if not run.available("perf"):
 
 
 def without_impossible_times(rows: Counter, said: list[Issue]) -> Counter:
-    """perf prints times beyond 2^63 ns, which is 292 years, and sorts by them. Ours are signed: such a record is left out, and counted."""
+    """perf prints times of centuries, and sorts by them. Here they are times of damage: such a record is left out, and counted."""
     left = Counter({row: count for row, count in rows.items() if row[0] < TIME_END})
     out = rows.total() - left.total()
     if out > sum(issue.count for issue in said if issue.kind == "damaged_time"):
@@ -59,28 +59,39 @@ def bounded(rows: Counter, said: list[Issue]) -> Counter:
     return bounded if beyond <= sum(issue.count for issue in said if issue.kind == "number_too_large") else rows
 
 
-def without_foreign_zero(
-    ours: Counter, theirs: Counter, unknown: Callable[[tuple], tuple | None]
-) -> tuple[Counter, Counter]:
-    """Takes out rows whose thread perf calls the idle task, and we call unknown.
+def of_unknown_threads(ours: Counter, theirs: Counter) -> tuple[Counter, Counter]:
+    """Takes out samples whose thread or process perf calls by a number that is none, and we call unknown.
 
-    The kernel writes the id 0 of the idle task, and also of a thread that exits or is in another PID namespace. A tracepoint says
-    which, and an idle task has no negative process. ``unknown``: what our row is where the thread is unknown; None: there is none.
+    - The kernel writes the id 0 of the idle task, and also of a thread that exits or is in another PID namespace. A tracepoint says
+      which, and an idle task has no negative process.
+    - A thread below 0 is none. Of a process below 0 we have what is known of the thread.
     """
     ours, theirs = ours.copy(), theirs.copy()
     for row in list(theirs - ours):
-        row_of_ours = unknown(row)
-        while theirs[row] > ours[row] and (row_of_ours is None or ours[row_of_ours] > theirs[row_of_ours]):
-            theirs[row] -= 1
-            if row_of_ours is not None:
-                ours[row_of_ours] -= 1
+        time_ns, cpu, pid, tid, *others = row
+        for other in list(ours - theirs):
+            is_unknown = tid <= 0 and other == (time_ns, cpu, -1, -1, *others)
+            is_known = pid < 0 < tid and (*other[:2], *other[3:]) == (time_ns, cpu, tid, *others)
+            if (is_unknown or is_known) and theirs[row] and ours[other]:
+                theirs[row] -= 1
+                ours[other] -= 1
     return +ours, +theirs
+
+
+def told(names: Counter) -> Counter:
+    """Names that somebody gave: perf calls a thread without one by its number, and the threads above by the idle task's name."""
+    found = Counter()
+    for (time_ns, tid, comm), count in names.items():
+        if tid > 0:
+            found[time_ns, tid, None if comm == f":{tid}" else comm] += count
+    return found
 
 
 def same_frames(ours: Counter, theirs: Counter) -> tuple[Counter, Counter]:
     """Takes out chains that say the same in other words.
 
     - An address that the kernel had while it ran, of no object that perf knows, is [unknown] to perf. To us it is the kernel's.
+    - An address of the kernel's half that user space had is the kernel's to perf: it may be its page of vsyscalls. To us it is unknown.
     - For a sample whose chain has no frame perf prints none. We keep the sampled instruction.
     """
     ours, theirs = ours.copy(), theirs.copy()
@@ -88,10 +99,7 @@ def same_frames(ours: Counter, theirs: Counter) -> tuple[Counter, Counter]:
     for row in list(ours - theirs):
         time_ns, event, frames = row
         for other in [other for other in lone if other[:2] == (time_ns, event)]:
-            is_same = len(frames) == len(other[2]) and all(
-                address == theirs_at and (dso == theirs_in or (dso, theirs_in) == ("[kernel.kallsyms]", "[unknown]"))
-                for (address, dso), (theirs_at, theirs_in) in zip(frames, other[2], strict=True)
-            )
+            is_same = len(frames) == len(other[2]) and all(map(is_same_frame, frames, other[2]))
             if (is_same or (not other[2] and len(frames) == 1)) and lone[other] and ours[row]:
                 ours[row] -= 1
                 theirs[other] -= 1
@@ -99,22 +107,45 @@ def same_frames(ours: Counter, theirs: Counter) -> tuple[Counter, Counter]:
     return +ours, +theirs
 
 
+def is_same_frame(ours: tuple[int, str], theirs: tuple[int, str]) -> bool:
+    (address, dso), (address_of_theirs, dso_of_theirs) = ours, theirs
+    if address != address_of_theirs:
+        return False
+    if address >= KERNEL_HALF and (dso, dso_of_theirs) == ("[unknown]", KERNEL):
+        return True
+    return dso == dso_of_theirs or (dso, dso_of_theirs) == (KERNEL, "[unknown]")
+
+
+def of_one_process(ours: Rows, theirs: Rows) -> tuple[Rows, Rows]:
+    """Leaves out names and callchains of threads with two processes.
+
+    A thread's number is used again, by a thread of another process, which has another name and other mappings. To perf it is the same
+    thread, which has the number of the process that each sample says.
+    """
+    processes: dict[int, set[int]] = {}
+    for _, _, pid, tid, *_ in theirs.samples:
+        processes.setdefault(tid, set()).add(pid)
+    torn = {tid for tid, pids in processes.items() if len(pids) > 1}
+    times = {row[0] for row in theirs.samples if row[3] in torn}
+
+    def left(rows: Rows) -> Rows:
+        names = Counter({row: count for row, count in rows.names.items() if row[1] not in torn})
+        return Rows(rows.samples, names, Counter({row: n for row, n in rows.chains.items() if row[0] not in times}))
+
+    return left(ours), left(theirs)
+
+
 def differences(ours: Rows, theirs: Rows, said: list[Issue], *, has_names: bool) -> list[str]:
     """What differs, and has no reason."""
+    ours, theirs = of_one_process(ours, theirs)
     allowed = sum(issue.count for issue in said if issue.kind in OF_SAMPLES)
     unexplained = []
     pairs = {
-        "samples": without_foreign_zero(
-            ours.samples,
-            bounded(without_impossible_times(theirs.samples, said), said),
-            lambda row: (row[0], row[1], -1, -1, *row[4:]) if row[3] == 0 else (),
-        ),
+        "samples": of_unknown_threads(ours.samples, bounded(without_impossible_times(theirs.samples, said), said)),
         "callchains": same_frames(ours.chains, without_impossible_times(theirs.chains, said)),
     }
     if has_names:
-        pairs["names"] = without_foreign_zero(
-            ours.names, without_impossible_times(theirs.names, said), lambda row: None if row[1] == 0 else ()
-        )
+        pairs["names"] = told(ours.names), told(without_impossible_times(theirs.names, said))
     for what, (left, right) in pairs.items():
         only_ours, only_theirs = left - right, right - left
         if max(only_ours.total(), only_theirs.total()) > allowed:
@@ -125,6 +156,7 @@ def differences(ours: Rows, theirs: Rows, said: list[Issue], *, has_names: bool)
 @captures
 def test_the_same_or_a_reason(capture: Recorded, tmp_path: Path) -> None:
     data = capture.bytes()
+    tool = "script" if capture.has("script") else "script-no-cpu"
     tries = TRIES if capture.id in SMALL else scaled(30)
     # In a capture of switches their own fields name threads, too, and a changed name has two values.
     has_names = not capture.has("switches")
@@ -134,7 +166,7 @@ def test_the_same_or_a_reason(capture: Recorded, tmp_path: Path) -> None:
         path = tmp_path / "x.data"
         path.write_bytes(copy)
         try:
-            theirs = differential.theirs("script", path, tmp_path)
+            theirs = differential.theirs(tool, path, tmp_path)
         except Unread:
             continue
         read += 1
@@ -163,6 +195,7 @@ def test_a_wrong_row_is_seen() -> None:
         Rows(Counter([(1_001, *sample[1:])]), rows.names, rows.chains),
         Rows(Counter([(1_000, 0, 7, 7, "cycles", 11)]), rows.names, rows.chains),
         Rows(Counter([(1_000, 0, 0, 0, "cycles", 10)]), rows.names, rows.chains),
+        Rows(Counter([(1_000, 0, 8, 7, "cycles", 10)]), rows.names, rows.chains),
         Rows(Counter(), rows.names, rows.chains),
         Rows(rows.samples, Counter([(1_000, 7, "other")]), rows.chains),
         Rows(rows.samples, rows.names, Counter([(1_000, "cycles", ((4096, "[unknown]"), (8192, "app")))])),
