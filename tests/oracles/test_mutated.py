@@ -129,8 +129,20 @@ def of_known_modes(ours: Rows, theirs: Rows) -> tuple[Rows, Rows]:
 
 
 def without_repetition(ours: Counter, theirs: Counter) -> Counter:
-    """Of a sample that is there twice, and has the values of a group of counters, perf leaves out the second: the values did not grow."""
-    return Counter({row: min(count, theirs[row]) if theirs[row] else count for row, count in ours.items()})
+    """Takes out the second of two samples that are the same, with the values of a group of counters.
+
+    perf leaves it out, as the values did not grow. We keep it, with the period that the sample itself has.
+    """
+    ours = ours.copy()
+    once = {row[0] for row in theirs}
+    for row in ours - theirs:
+        while row[0] in once and ours[row] > theirs[row] and at(ours, row[0]) > at(theirs, row[0]):
+            ours[row] -= 1
+    return +ours
+
+
+def at(rows: Counter, time_ns: int) -> int:
+    return sum(count for row, count in rows.items() if row[0] == time_ns)
 
 
 def of_one_process(ours: Rows, theirs: Rows) -> tuple[Rows, Rows]:
