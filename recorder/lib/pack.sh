@@ -24,7 +24,7 @@ compress_members() {
 	*) return 0 ;;
 	esac
 	await_into "$state/compress.log" "$helper" inside "$staging" find . -path ./.state -prune -o \
-		-type f -size +2 ! -name '*.zst' ! -name manifest.json ! -path ./recorder/log -exec "$@" {} + ||
+		-type f -size +2 ! -name '*.zst' ! -name '*.gz' ! -name manifest.json ! -path ./recorder/log -exec "$@" {} + ||
 		warn "some members stay uncompressed: $(tail -n 1 "$state/compress.log")"
 }
 
