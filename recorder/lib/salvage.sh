@@ -57,12 +57,17 @@ salvage_pack() {
 	salvage_sizes
 	compress_members
 	await "$helper" members "$staging" "$state/sizes" >"$state/members" || die 1 "could not read $staging"
+	salvage_before=
 	while IFS= read -r salvage_line; do
-		if [ "$salvage_line" = '  "members":[],' ]; then
-			printf '  "members":' && cat "$state/members" && printf ',\n'
-		else
-			printf '%s\n' "$salvage_line"
-		fi
+		case $salvage_before$salvage_line in
+		*'  "members":[],') printf '  "members":' && cat "$state/members" && printf ',\n' ;;
+		*'  "sources":[],') # it was written before the first source had begun
+			# shellcheck disable=SC2086 # a list
+			"$helper" sources "$state" $PROBES && printf '],\n'
+			;;
+		*) printf '%s\n' "$salvage_line" ;;
+		esac
+		salvage_before=$salvage_line
 	done <"$manifest_file" >"$manifest_file.new" && mv -f "$manifest_file.new" "$manifest_file" || die 1 "could not write $manifest_file"
 }
 

@@ -6,6 +6,7 @@ Nothing is lost in silence: what a capture lacks, it says, or the recorder said 
 from __future__ import annotations
 
 import errno
+import hashlib
 import shutil
 import signal
 import subprocess
@@ -67,6 +68,15 @@ def statuses(capture: Capture) -> dict[str, str]:
     return {source["name"]: source["status"] for source in capture.manifest["sources"]}
 
 
+def check_members(capture: Capture) -> None:
+    """What is in the archive is what the manifest lists. A recorder that was killed early has no reasons yet for what is missing."""
+    listed = {member["path"]: member for member in capture.manifest["members"]}
+    assert sorted(listed) == sorted(set(capture.names) - {"manifest.json"})
+    for path, member in listed.items():
+        assert member["sha256"] == hashlib.sha256(capture.stored[path]).hexdigest(), path
+        assert member["size_bytes"] == len(capture.content(path.removesuffix(".gz"))), path
+
+
 def kept(capture: Capture) -> set[str]:
     """The members that every such recording has: no names of CPUs or events."""
     return {path for path in capture.paths() if not path.startswith(("ftrace/raw/", "recorder/"))}
@@ -99,7 +109,7 @@ def test_a_failing_disk(shell: str, trying: Trying, tmp_path: Path) -> None:
     whole = trying()
     assert (whole.code, whole.said, whole.left) == (0, "", ["x.perfcase"])
     assert whole.calls > 200
-    expected = Capture.read(out)
+    expected, usual = Capture.read(out), set(issues(out, tmp_path))
     out.unlink()
     codes = set()
     for number, at in enumerate(places(whole.calls, TRIES)):
@@ -119,14 +129,14 @@ def test_a_failing_disk(shell: str, trying: Trying, tmp_path: Path) -> None:
                 assert all(snapshot.is_complete for snapshot in parse_snapshots(capture.content("proc/snapshots"))), (
                     what
                 )
-                assert issues(out, tmp_path) == [], what
+                assert set(issues(out, tmp_path)) <= usual, what
             out.unlink()
             continue
         assert done.said.strip(), what
         if done.left == ["x.perfcase.recording"]:
             assert f"what was recorded is in the folder {out}.recording" in done.said, what
             if is_salvaged(shell, disk):
-                Capture.read(out).check()
+                check_members(Capture.read(out))
                 issues(out, tmp_path)
                 out.unlink()
         else:
@@ -150,7 +160,7 @@ def test_killed_at_a_write(shell: str, trying: Trying, tmp_path: Path) -> None:
         assert done.code == -signal.SIGKILL, what
         if done.left == ["x.perfcase", "x.perfcase.recording"]:
             # It has its name: the folder was about to go.
-            Capture.read(out).check()
+            check_members(Capture.read(out))
             out.unlink()
             shutil.rmtree(f"{out}.recording")
             continue
@@ -159,7 +169,7 @@ def test_killed_at_a_write(shell: str, trying: Trying, tmp_path: Path) -> None:
         assert done.left in (["x.perfcase.recording"], ["x.perfcase"]), what
         if done.left == ["x.perfcase"] or is_salvaged(shell, disk):
             capture = Capture.read(out)
-            capture.check()
+            check_members(capture)
             made.append(at)
             found = issues(out, tmp_path)
             if capture.manifest["recorder"]["stopped_by"] == "unfinished":
@@ -196,4 +206,4 @@ def test_a_salvage_that_is_killed_or_fails_is_done_once_more(shell: str, trying:
         assert (disk / "x.perfcase.recording").is_dir(), (number, inner.failed, done.stderr)
     if not out.exists():
         assert is_salvaged(shell, disk)
-    Capture.read(out).check()
+    check_members(Capture.read(out))
