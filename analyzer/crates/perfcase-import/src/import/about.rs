@@ -75,7 +75,7 @@ pub(super) fn host(session: &mut Session, capture: &Capture) -> Result<HostFiles
         if member.path == "host/kallsyms" {
             found.kallsyms = text.and_then(Kallsyms::parse);
             if !content.is_empty() && !content.ends_with(b"\n") {
-                let message = "the list ends within a line: the kernel's functions behind it have no names of their own";
+                let message = "the list ends within a line: functions of the kernel behind it have no names";
                 session.issue(Issue::error("truncated", message).of(&member.path).at(content.len() as u64));
             }
         }
