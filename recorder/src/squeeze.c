@@ -336,8 +336,8 @@ static void look(struct folder *folder, int with_perf)
 		closedir(raw);
 }
 
-/* The disk of a host that went down may have a hole, or the index a frame, and not the frame itself. Of pages that stand alone the
- * hole is left out; a perf.data keeps it, as its records have places. */
+/* The disk of a host that went down may have a hole, or the index a frame, and not the frame itself. Pages of ftrace stand
+ * alone: the hole is left out. A perf.data keeps it, as its records have places. */
 static void pass_lost(struct squeezed *file, int live, int stored, int64_t size)
 {
 	off_t data = lseek(live, (off_t)file->raw, SEEK_DATA);

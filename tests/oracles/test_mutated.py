@@ -65,7 +65,7 @@ def of_unknown_threads(ours: Counter, theirs: Counter) -> tuple[Counter, Counter
 
     - The kernel writes the id 0 of the idle task, and also of a thread that exits or is in another PID namespace. A tracepoint says
       which, and an idle task has no negative process.
-    - A thread below 0 is none. Of a process below 0 we have what is known of the thread.
+    - A thread below 0 is none. A process below 0 is none, and we have the one that the thread is known by.
     """
     ours, theirs = ours.copy(), theirs.copy()
     for row in list(theirs - ours):
