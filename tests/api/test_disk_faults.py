@@ -53,7 +53,10 @@ def said(answer: httpx.Response, error: int) -> None:
     told = answer.json()["error"]
     assert (told["kind"], bool(told["hint"])) == ("environment", True), told
     # SQLite has its own words.
-    assert any(word in told["message"] for word in (os.strerror(error), "disk I/O error", "is full", "readonly")), told
+    assert any(
+        word in told["message"]
+        for word in (os.strerror(error), "disk I/O error", "is full", "readonly", "unable to open")
+    ), told
 
 
 @pytest.fixture(scope="module")
