@@ -59,12 +59,10 @@ class Catalogue:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
-                self._db.execute("COMMIT")
             except BaseException:
-                # SQLite rolls back by itself after some errors of the disk. A transaction that stayed open would refuse all that come later.
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
+                self._db.execute("ROLLBACK")
                 raise
+            self._db.execute("COMMIT")
 
     def close(self) -> None:
         """End the connection."""

@@ -20,7 +20,6 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO
 
 from perfcase.case import store, wholeness
 from perfcase_api import checking, storage
@@ -113,6 +112,7 @@ class Uploads:
                 (upload_id, clean_name(name), ticket, size_bytes, int(accept_damaged), who.token_id, now_ns(),
                  who.ticket_prefix, json.dumps(list(labels))),
             )  # fmt: skip
+        (self.parts / upload_id).touch(mode=0o600)
         return self.find(who, upload_id)
 
     def find(self, who: Who, upload_id: str) -> Row:
@@ -144,15 +144,16 @@ class Uploads:
             if offset != size:
                 raise ApiError("conflict", f"{size} bytes are there, these begin at {offset}",
                                "GET the upload: it says where to go on")  # fmt: skip
-            with _opened(path) as file:
+            with path.open("ab") as file:
                 async for chunk in data:
                     _go_on(arriving)
                     if size + len(chunk) > upload["size_bytes"]:
                         raise ApiError("too_large", f"more than the {upload['size_bytes']:,} bytes that were announced")
-                    if storage.is_full(self.parts):
-                        raise _full(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
                     try:
-                        _write(file, chunk)
+                        if storage.is_full(self.parts):
+                            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                        file.write(chunk)
+                        file.flush()
                     except OSError as error:
                         raise _full(error) from error
                     size += len(chunk)
@@ -304,22 +305,10 @@ class Uploads:
 
     def _finish(self, upload: Row, checked: Checked) -> Made:
         part = self.parts / upload["upload_id"]
-        try:
-            wholeness.flush_one(part)
-        except OSError as error:
-            # The kernel says so once: a second flush would succeed, and bytes would be missing.
-            self.abort(upload["upload_id"])
-            raise ApiError("environment", f"the store cannot be written: {error.strerror}", "send it again") from error
+        wholeness.flush_one(part)
         capture_id = identity(store.import_core().hash_file(str(part)), upload["ticket_prefix"])
         with self._placing:
-            try:
-                is_new = self._place(upload, checked, part, capture_id)
-            except BaseException as error:
-                if not self._catalogue.row("SELECT 1 FROM capture WHERE capture_id = ?", (capture_id,)):
-                    shutil.rmtree(self.captures / capture_id, ignore_errors=True)
-                if isinstance(error, OSError):
-                    raise _full(error) from error
-                raise
+            is_new = self._place(upload, checked, part, capture_id)
         part.unlink(missing_ok=True)
         return Made(capture_id, is_new, upload["token_id"])
 
@@ -368,21 +357,6 @@ def identity(file_hash: str, ticket_prefix: str) -> str:
     already, and its state, would be visible to anyone who has a copy.
     """
     return hashlib.sha256(f"{ticket_prefix}\0{file_hash}".encode()).hexdigest() if ticket_prefix else file_hash
-
-
-def _opened(path: Path) -> BinaryIO:
-    """Open a part at its end. Nothing is buffered: what a full disk refused would be written once more when the file is closed."""
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise _full(error) from error
-    return os.fdopen(handle, "ab", buffering=0)
-
-
-def _write(file: BinaryIO, chunk: bytes) -> None:
-    left = memoryview(chunk)
-    while left:
-        left = left[file.write(left) :]
 
 
 def _full(error: OSError) -> ApiError:
