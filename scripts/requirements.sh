@@ -18,14 +18,15 @@ pin() {
     mv "$to.new" "$to"
 }
 
-# Both packages' own lists, with all their extras.
+# Both packages' own lists, with their extras. Spark is half a gigabyte: who has a cluster installs it, and so do the tests.
 python3 - >build/requirements.in <<'LIST'
 import tomllib
 
 for path in ("pyproject.toml", "api/pyproject.toml"):
     with open(path, "rb") as file:
         project = tomllib.load(file)["project"]
-    for group in (project["dependencies"], *project.get("optional-dependencies", {}).values()):
+    extras = {name: group for name, group in project.get("optional-dependencies", {}).items() if name != "spark"}
+    for group in (project["dependencies"], *extras.values()):
         print(*(name for name in group if name != "perfcase"), sep="\n")
 LIST
 pin requirements.txt 'What perfcase needs to run' "$@" build/requirements.in

@@ -54,6 +54,7 @@ lsof lsof
 file:libjemalloc.so.2 libjemalloc2
 curl curl
 wget wget
+java openjdk-17-jre-headless
 LIST
 }
 

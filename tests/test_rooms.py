@@ -16,6 +16,7 @@ ROOMS = (
     {"stacks", "terminal"},
     {"diff", "export", "report", "server_client"},
     {"attach", "fleet", "redaction", "summary"},
+    {"cluster"},
     {"operations"},
     {"cli"},
 )

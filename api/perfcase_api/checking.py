@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfcase.case import store
+from perfcase.case.inspection import inspect, redaction
 
 REPLY_BYTES_MAX = 1 << 16
 """Bytes of what such a process says; it may have been taken over."""
+FIRST_LOOK_BYTES = 1 << 20
+"""Where a manifest may be refused, an upload is looked at after so many bytes."""
 LOOK_BYTES = 64 << 20
 """After so many more bytes of an upload it is looked at again."""
 MEMORY_BYTES = 4 << 30
@@ -29,8 +32,8 @@ class Checked:
 
     ticket: str = ""
     checked_bytes: int = 0
-    is_redacted: bool = False
-    """Whether the manifest of a whole file says so."""
+    is_redacted: bool | None = None
+    """Whether the manifest says so; None: it is not there yet. Anyone can write that: it is no proof."""
     damage: tuple[str, ...] = ()
     """What does not agree, in words; each names the place."""
 
@@ -47,15 +50,17 @@ def look(path: str, begin: int, is_whole: bool) -> str:
     if len(damage) > _PROBLEMS_MAX:
         damage[_PROBLEMS_MAX:] = [f"and {len(damage) - _PROBLEMS_MAX} more"]
     ticket = (found["ticket"] or "")[:_TEXT_MAX]
-    is_redacted = bool(text) and is_whole and _is_redacted(path)
+    is_redacted = _is_redacted(path, is_whole) if text else False if is_whole else None
     reply = {"ticket": ticket, "checked_bytes": found["checked_bytes"], "is_redacted": is_redacted, "damage": damage}
     return json.dumps(reply)
 
 
-def _is_redacted(path: str) -> bool:
-    """Whether the manifest says that the archive is redacted. Anyone can write that: it is no proof."""
-    manifest = json.loads(store.import_core().describe(path))["manifest"] or {}
-    return isinstance(manifest.get("redacted"), dict)
+def _is_redacted(path: str, is_whole: bool) -> bool | None:
+    """Whether the manifest says that the archive is redacted. It is complete when a member follows it."""
+    described = inspect(Path(path))
+    if not is_whole and not (described["manifest"] and described["members"]):
+        return None
+    return redaction(described["manifest"]) is not None
 
 
 def parse_reply(line: bytes) -> Checked:
@@ -66,7 +71,8 @@ def parse_reply(line: bytes) -> Checked:
     damage, ticket, begin = reply.get("damage"), reply.get("ticket"), reply.get("checked_bytes")
     if not (isinstance(damage, list) and isinstance(ticket, str) and isinstance(begin, int) and 0 <= begin < 1 << 62):
         raise ValueError("not what a check says")
-    is_redacted = reply.get("is_redacted") is True
+    said = reply.get("is_redacted")
+    is_redacted = said if isinstance(said, bool) else None
     return Checked(
         ticket, begin, is_redacted, tuple(str(each)[: 2 * _TEXT_MAX] for each in damage[: _PROBLEMS_MAX + 1])
     )

@@ -77,7 +77,7 @@ def _show(files: Sequence[Path], place: str, progress: Progress, *, is_shown: bo
     for file in files:
         # A damaged file is shown for what is left of it: the page says what is missing.
         try:
-            found.append(client.upload(file, accept_damaged=True, progress=progress)["capture_id"])
+            found.append(client.upload(file, accept_damaged=True, progress=progress, warn=False)["capture_id"])
         except PerfcaseError as error:
             # What the client advises is of a server that stays.
             remedy = "TMPDIR names a folder with more room" if error.kind == "environment" else None

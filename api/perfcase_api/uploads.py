@@ -48,6 +48,7 @@ class _Arriving:
 
     checked: Checked = field(default_factory=Checked)
     unchecked_bytes: int = 0
+    has_looked: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     is_cancelled: bool = False
 
@@ -86,10 +87,20 @@ class Uploads:
         return self.captures / capture_id / "case"
 
     def begin(
-        self, who: Who, name: str, size_bytes: int, ticket: str, *, labels: Sequence[str] = (), accept_damaged: bool
+        self,
+        who: Who,
+        name: str,
+        size_bytes: int,
+        ticket: str,
+        *,
+        labels: Sequence[str] = (),
+        accept_damaged: bool,
+        is_redacted: bool | None = None,
     ) -> Row:
-        """Return a new upload."""
+        """Return a new upload. ``is_redacted``: what the client says of its manifest, None if it says nothing."""
         who.needs("uploader")
+        if is_redacted is False:
+            self._refuse_unredacted(name)
         if ticket and not who.sees(ticket):
             raise ApiError("not_permitted", f"ticket {ticket} is not in scope", f"yours begin with {who.ticket_prefix}")
         limits = self._settings.limits
@@ -158,7 +169,7 @@ class Uploads:
                         raise _full(error) from error
                     size += len(chunk)
                     arriving.unchecked_bytes += len(chunk)
-                    if arriving.unchecked_bytes >= checking.LOOK_BYTES:
+                    if arriving.unchecked_bytes >= self._look_bytes(arriving):
                         await self._look(upload, arriving, is_whole=False)
             is_whole = size == upload["size_bytes"]
             await self._look(upload, arriving, is_whole=is_whole)
@@ -278,13 +289,27 @@ class Uploads:
         path.rename(target)
         return f"{path}: the catalogue does not know it; moved to {target}"
 
+    def _look_bytes(self, arriving: _Arriving) -> int:
+        """Return after how many bytes it is looked at next. What is not redacted may not be here: the first look is an early one."""
+        is_early = self._settings.only_redacted and not arriving.has_looked
+        return checking.FIRST_LOOK_BYTES if is_early else checking.LOOK_BYTES
+
+    def _refuse_unredacted(self, name: str, upload_id: str | None = None) -> None:
+        """Refuse a capture that is not redacted, where only others are taken; what has arrived of it is gone."""
+        if not self._settings.only_redacted:
+            return
+        if upload_id is not None:
+            self.abort(upload_id)
+        notes = f"{clean_name(name)}: this server takes only captures that are redacted"
+        raise ApiError("not_permitted", notes, "perfcase redact FILE -o OUT, and send OUT")
+
     async def _look(self, upload: Row, arriving: _Arriving, *, is_whole: bool) -> None:
         """Compare what has arrived since the last look with the manifest; what is refused is gone."""
         seen = arriving.checked
         found = await self._check(self.parts / upload["upload_id"], seen.checked_bytes, is_whole)
         damage = tuple(dict.fromkeys((*seen.damage, *found.damage)))[:_DAMAGE_MAX]
         arriving.checked = replace(found, damage=damage)
-        arriving.unchecked_bytes = 0
+        arriving.unchecked_bytes, arriving.has_looked = 0, True
         if damage and not upload["accept_damaged"]:
             self.abort(upload["upload_id"])
             raise ApiError(
@@ -292,10 +317,8 @@ class Uploads:
                 f"{upload['name']}: {damage[0]}",
                 "send it again; if the file itself is damaged, with accept_damaged",
             )
-        if self._settings.only_redacted and is_whole and not found.is_redacted:
-            self.abort(upload["upload_id"])
-            notes = f"{upload['name']}: this server takes only captures that are redacted"
-            raise ApiError("not_permitted", notes, "perfcase redact FILE -o OUT, and send OUT")
+        if found.is_redacted is False or (is_whole and not found.is_redacted):
+            self._refuse_unredacted(upload["name"], upload["upload_id"])
         # The manifest is untrusted too. Without a ticket a capture is out of every scope.
         prefix, ticket = upload["ticket_prefix"], upload["ticket"] or clean_ticket(found.ticket)
         if (ticket or is_whole) and not ticket.startswith(prefix):

@@ -8,7 +8,10 @@ import time
 from programs import gunicorn, kept_clients, redis
 
 CAUSE = "the pool of gunicorn is empty and nobody will fill it: its threads wait in futex until their time is over"
-NAMED = r"gunicorn.*(futex|lock|semaphore|condition).*(time is over|time was over|timed? ?out|until|without)"
+NAMED = (
+    r"gunicorn.*(futex|lock|semaphore|condition).*(time is over|time was over|timed? ?out|until|without)"
+    r"|gunicorn.*a timed wait that nobody ended.*\(in futex\)"
+)
 BLAMED = r"^(client|gunicorn) .*(futex|lock|timeout).*gunicorn|^(client|gunicorn) .*gunicorn.*(futex|timeout)"
 MOVED = r"gunicorn.*(futex|time)"
 FELT = True

@@ -4,6 +4,8 @@
 --   host had a load of 1.77 per CPU, so 0.77 / 1.77 = 43 % was waiting.
 --   At least half of the waiting was while the CPUs of the host were idle for 30 % of the time at most (/proc/stat; 70 % is where
 --   Gregg's USE method begins to look): a burst of wakeups on a host that is idle otherwise waits, too, and costs little.
+--   In that time all that ran on the host and these waits together are a load of 1.25 per CPU or more, for critical 1.67: on CPUs
+--   with nothing to spare, 20 and 40 % of such a load wait. Threads that wake each other wait for a moment also where the CPUs have time left
 --   The threads of a control group whose quota holds it back do not count (cpu_quota), and at least half of the waiting was while
 --   no CPU was idle (unclaimed_cpus)
 -- means: every request takes longer than its work, by the time that it waits for a CPU. Latency grows faster than the load
@@ -37,6 +39,11 @@ WITH threshold AS (
   ASOF JOIN load AS l ON w.ts_ns + w.wait_ns >= l.ts_ns
   CROSS JOIN threshold AS h
   WHERE w.utid IN (SELECT utid FROM workload_thread)
+), host AS (
+  SELECT sum(u.busy_ns + u.steal_ns) AS busy_ns, sum(u.cpu_ns) AS cpu_ns
+  FROM cpu_utilization AS u
+  CROSS JOIN threshold AS h
+  WHERE u.cpu = 'all' AND u.idle_ratio + u.iowait_ratio <= h.idle_ratio
 ), wanting AS (
   SELECT arg_max(comm, (run_queue_ns, comm)) AS comm, tid, sum(on_cpu_ns) AS on_cpu_ns, sum(run_queue_ns) AS run_queue_ns
   FROM thread_time
@@ -57,19 +64,25 @@ WITH threshold AS (
     arg_max(comm, (run_queue_ns, -tid)) AS most_comm, arg_max(tid, (run_queue_ns, -tid)) AS most_tid, max(run_queue_ns) AS most_ns
   FROM wanting
   HAVING count(*) > 0
+), measured AS (
+  SELECT t.*, (g.busy_ns + w.busy_ns) / nullif(g.cpu_ns, 0) AS load_per_cpu, c.duration_ns
+  FROM total AS t
+  CROSS JOIN host AS g
+  CROSS JOIN wait AS w
+  JOIN recorded_span AS c ON c.table_name = 'thread_state' AND c.duration_ns > 0
 )
 SELECT
-  @severity(t.waiting_ratio >= h.critical_ratio, true) AS severity,
+  @severity(t.waiting_ratio >= h.critical_ratio AND coalesce(t.load_per_cpu >= 1 / (1 - h.critical_ratio), true), true) AS severity,
   'all CPUs' AS subject,
   format('threads waited {:.2f} s for a CPU and ran {:.2f} s: {:.1f} % of the time that they could run; {} ({}) waited most, {:.2f} s{}',
     t.waited_ns / 1e9, t.ran_ns / 1e9, 100 * t.waiting_ratio, t.most_comm, t.most_tid, t.most_ns / 1e9,
     coalesce((SELECT format('; {} ran most, {:.2f} s', CASE e.process_count WHEN 1 THEN format('{} ({})', e.process, e.pid) ELSE format('{} processes {}', e.process_count, e.process) END, e.run_ns / 1e9) FROM eater AS e), '')) AS message,
   @whole(t.waited_ns) AS cost_ns, ['the CPUs'] AS about
-FROM total AS t
+FROM measured AS t
 CROSS JOIN threshold AS h
 CROSS JOIN unclaimed AS u
 CROSS JOIN wait AS w
-JOIN recorded_span AS c ON c.table_name = 'thread_state' AND c.duration_ns > 0
 WHERE t.waiting_ratio >= h.waiting_ratio AND u.ns < h.unclaimed_ratio * t.waited_ns
   AND (w.ns IS NULL OR coalesce(w.busy_ns, 0) >= h.busy_wait_ratio * w.ns)
-  AND t.ran_ns + t.waited_ns >= greatest(h.wanted_ns, h.wanted_cpus * c.duration_ns)
+  AND t.ran_ns + t.waited_ns >= greatest(h.wanted_ns, h.wanted_cpus * t.duration_ns)
+  AND coalesce(t.load_per_cpu >= 1 / (1 - h.waiting_ratio), true)

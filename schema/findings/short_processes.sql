@@ -2,7 +2,8 @@
 -- condition: processes that began and ended in the recording and lived less than a second. Either a process that serves requests
 --   starts them while it answers: one or more for each second request, 20 requests or more, and while these children lived half
 --   of the time of all its requests went by, which is a tenth of the recording or more (a warning). Or those that have one ancestor
---   which lives longer are 100 or more, 10 or more per second, ran for less than 20 ms each on average, and took a quarter or more of
+--   which lives longer are 100 or more, 10 or more per second, ran for less than 20 ms each on average (100 ms where a third of them or more ended with an
+--   error, as a service does that cannot start and is started again: Restart= of systemd.service(5)), and took a quarter or more of
 --   the CPU time of all threads and a tenth of a CPU: a note, as a configure script does so by design; a warning from half of the CPU time,
 --   if another process answers 20 requests or more from the network, so that this is no build host, or if their ancestor starts one for each connection that it accepts (PostgreSQL does). Compilers run longer than that. A
 --   process that forks without exec counts like one that executes a program
@@ -15,7 +16,7 @@
 -- next: do it in the process itself (a library instead of a command), start the program once and keep it, or read many things with one
 -- about: the CPUs, if it took half of their time, and the requests at its addresses
 -- taught by: -
--- source: descriptor, process, recorded_span, recorder_thread, request, service_address, thread, thread_time,
+-- source: descriptor, process, recorded_span, recorder_thread, request, service_address, syscall, thread, thread_time,
 --   workload_thread
 -- evidence: SELECT a.name AS parent, a.pid AS parent_pid, p.name, count(*) AS process_count, sum(p.end_ts_ns - p.start_ts_ns) AS lived_ns FROM process AS p
 --   LEFT JOIN process AS a ON a.upid = p.parent_upid WHERE p.end_ts_ns - p.start_ts_ns < 1000000000 GROUP BY ALL ORDER BY process_count DESC, parent_pid, p.name
@@ -23,7 +24,7 @@
 -- not judged: when processes began and ended, and how long they ran. It needs the events of the scheduler; perfcase-record takes them by default
 WITH threshold AS (
   SELECT 1000000000 AS life_ns, 20 AS request_count, 0.5 AS started_ratio, 0.5 AS waited_ratio, 0.1 AS served_ratio, 100 AS process_count, 10 AS per_s,
-    20000000 AS run_ns, 0.25 AS run_ratio, 0.5 AS warning_ratio, 0.1 AS cpus
+    20000000 AS run_ns, 100000000 AS failed_run_ns, 0.33 AS failed_ratio, 0.25 AS run_ratio, 0.5 AS warning_ratio, 0.1 AS cpus
 ), short AS (
   SELECT p.upid, p.parent_upid, p.name, p.start_ts_ns, p.end_ts_ns
   FROM process AS p
@@ -64,8 +65,11 @@ WITH threshold AS (
     WHERE u.step < 16
   )
   SELECT upid, arg_max(ancestor_upid, step) AS ancestor_upid FROM up GROUP BY upid
+), failed AS (
+  SELECT DISTINCT t.upid FROM syscall AS c JOIN thread AS t USING (utid) WHERE c.name = 'exit_group' AND c.args[1] <> 0
 ), family AS (
-  SELECT c.ancestor_upid AS upid, count(*) AS short_count, sum(coalesce(x.run_ns, 0)) AS run_ns, mode(s.name ORDER BY s.name) AS name
+  SELECT c.ancestor_upid AS upid, count(*) AS short_count, count(*) FILTER (c.upid IN (FROM failed)) AS failed_count,
+    mode(s.name ORDER BY s.name) FILTER (c.upid IN (FROM failed)) AS failed_name, sum(coalesce(x.run_ns, 0)) AS run_ns, mode(s.name ORDER BY s.name) AS name
   FROM climb AS c
   JOIN short AS s USING (upid)
   LEFT JOIN spent AS x USING (upid)
@@ -107,13 +111,15 @@ WITH threshold AS (
       OR s.run_ratio >= h.warning_ratio AND EXISTS (FROM served AS o WHERE o.remote_count >= h.request_count AND o.upid <> s.upid), s.run_ns, s.run_ratio,
     format('{} processes that lived less than a second come from it, {:.0f} per second, most often {}; they ran for {:.2f} s, {:.1f} % of the CPU time of all threads, {:.1f} ms each',
       s.short_count, s.per_s, coalesce(s.name, '?'), s.run_ns / 1e9, 100 * s.run_ratio, s.run_ns / s.short_count / 1e6)
+    || CASE WHEN s.failed_count >= h.failed_ratio * s.short_count THEN format('; {} of them ended with an error, most often {}', s.failed_count, coalesce(s.failed_name, '?')) ELSE '' END
     || CASE WHEN a.connection_count >= h.started_ratio * s.short_count THEN format('; it took {} new connections, and started one for each', a.connection_count)
       || coalesce(format(': {} ({}) opened {} to {} and keeps none', l.of_it.name, l.of_it.pid, l.of_it.connection_count, l.of_it.peer), '') ELSE '' END
   FROM storm AS s
   LEFT JOIN accepted AS a USING (upid)
   LEFT JOIN client AS l USING (upid)
   CROSS JOIN threshold AS h
-  WHERE s.short_count >= h.process_count AND s.per_s >= h.per_s AND s.run_ns < h.run_ns * s.short_count AND s.run_ratio >= h.run_ratio AND s.cpus >= h.cpus
+  WHERE s.short_count >= h.process_count AND s.per_s >= h.per_s
+    AND s.run_ns < s.short_count * CASE WHEN s.failed_count >= h.failed_ratio * s.short_count THEN h.failed_run_ns ELSE h.run_ns END AND s.run_ratio >= h.run_ratio AND s.cpus >= h.cpus
     AND s.upid NOT IN (SELECT upid FROM slow)
 )
 SELECT

@@ -1,6 +1,6 @@
 -- stopped: A process was stopped: by a signal, a debugger or the freezer of its control group
 -- condition: a thread of the workload was stopped (state T: SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU in signal(7)) or traced (state t: ptrace(2), as by a debugger or
---   strace), or slept as the freezer of a control group told it (docker pause; the callchain of who woke it before or after says so: cgroups/freezer-subsystem.rst, cgroup-v2.rst of the kernel) for 1 s or longer without a break, or again and again for a tenth of the recording and 1 s in all (as
+--   strace), or slept as the freezer of a control group told it (docker pause; the callchain of who woke it before or after says so, or a snapshot of where it waits: cgroups/freezer-subsystem.rst, cgroup-v2.rst of the kernel) for 1 s or longer without a break, or again and again for a tenth of the recording and 1 s in all (as
 --   cpulimit does), or by who traces it 100 times a second or more, however short: strace stops it twice at each system call (PTRACE_SYSCALL), where a person at a debugger does not; by its context switches or, where it did not run at all, by snapshots after the first one that all say so with the same
 --   number of runs. A warning; critical if others waited for it for a tenth of the workload's time; a note if nobody was seen to wait for it, as for a job that its user has suspended. Each waited
 --   for it as far as blame follows the wait to it
@@ -25,7 +25,10 @@ WITH threshold AS (
   SELECT s.*
   FROM followed_state AS s
   CROSS JOIN threshold AS h
-  WHERE s.state IN ('disk_sleep', 'sleeping') AND s.duration_ns >= h.stopped_ns AND s.utid IN (SELECT utid FROM workload_thread) AND EXISTS (FROM freezer)
+  WHERE s.state IN ('disk_sleep', 'sleeping') AND s.duration_ns >= h.stopped_ns AND s.utid IN (SELECT utid FROM workload_thread)
+), seen_frozen AS (
+  -- Version 1 and version 2 of control groups: kernel/freezer.c, kernel/signal.c.
+  SELECT utid, ts_ns FROM proc_thread WHERE wait_channel IN ('__refrigerator', 'do_freezer_trap')
 ), often AS (
   SELECT s.utid, s.state, min(s.ts_ns) AS ts_ns, sum(s.duration_ns) AS duration_ns, false AS is_open,
     mode(s.waker_utid ORDER BY s.waker_utid) AS waker_utid, count(*) AS stop_count
@@ -51,6 +54,7 @@ WITH threshold AS (
   CROSS JOIN threshold AS h
   -- The freezer wakes it so that it freezes at once, or it thaws it.
   WHERE s.ts_ns - b.end_ns < h.freezing_ns OR s.waker_stack_id IN (SELECT stack_id FROM freezer)
+    OR EXISTS (FROM seen_frozen AS r WHERE r.utid = s.utid AND r.ts_ns BETWEEN s.ts_ns AND s.ts_ns + s.duration_ns)
   UNION ALL
   -- Who did not run between two readings has the same number of runs. Who was stopped before the first reading was so before the incident: a suspended
   -- job, or one that is held until the recording begins.

@@ -29,8 +29,8 @@ ASKED = {
     "export": ([FILE, "--to", "folded"], ";"),
     "history": ([".", "--format", "json"], FILE),
 }
-ELSEWHERE = {"record", "symbolize", "redact", "reveal", "attach", "open", "serve"}
-"""Commands that need a host, other files or a key, or are a server."""
+ELSEWHERE = {"fleet", "record", "symbolize", "redact", "reveal", "attach", "open", "serve"}
+"""Commands that need a host, a cluster, other files or a key, or are a server."""
 
 
 @pytest.fixture(scope="module")

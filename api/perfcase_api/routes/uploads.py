@@ -30,6 +30,11 @@ class NewUpload(BaseModel):
         [], max_length=LABELS_MAX, description="Labels, besides those of the manifest.", examples=[["build=41"]]
     )
     accept_damaged: bool = Field(False, description="Take the file although its checksums do not agree.")
+    is_redacted: bool | None = Field(
+        None,
+        description="Whether the manifest has `redacted`, if the client has read it. With false, a server that takes only redacted captures "
+        "refuses the upload before it begins.",
+    )
 
 
 class Upload(BaseModel):
@@ -49,7 +54,15 @@ class Upload(BaseModel):
 def begin_upload(here: Here, me: Me, new: NewUpload) -> Upload:
     """Begin an upload. PATCH then adds the bytes."""
     ticket = clean_ticket(new.ticket)
-    row = here.uploads.begin(me, new.name, new.size_bytes, ticket, labels=new.labels, accept_damaged=new.accept_damaged)
+    row = here.uploads.begin(
+        me,
+        new.name,
+        new.size_bytes,
+        ticket,
+        labels=new.labels,
+        accept_damaged=new.accept_damaged,
+        is_redacted=new.is_redacted,
+    )
     return _upload(here, row)
 
 

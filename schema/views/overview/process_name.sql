@@ -13,7 +13,9 @@ SELECT p.upid, p.pid,
   coalesce(lead(n.ts_ns) OVER w - 1, 9223372036854775807) AS until_ts_ns,
   coalesce(n.comm, p.name) AS name
 FROM process AS p
-LEFT JOIN (thread AS t JOIN thread_name AS n USING (utid)) ON t.upid = p.upid AND t.tid = p.pid
+LEFT JOIN (
+  SELECT t.upid, t.tid, n.ts_ns, n.comm, n.name_id FROM thread AS t JOIN thread_name AS n USING (utid)
+) AS n ON n.upid = p.upid AND n.tid = p.pid
 WINDOW w AS (PARTITION BY p.upid ORDER BY n.ts_ns, n.name_id)
 -- A name that another follows at once was the process's at no time: names of a recording without times are so.
 QUALIFY lag(n.ts_ns) OVER w IS NULL OR lead(n.ts_ns) OVER w IS DISTINCT FROM n.ts_ns

@@ -20,6 +20,12 @@ def inspect(file: Path) -> dict[str, Any]:
     return json.loads(import_core().describe(str(file)))
 
 
+def redaction(manifest: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return what a manifest says of a redaction. Anyone can write that: it is no proof."""
+    found = (manifest or {}).get("redacted")
+    return found if isinstance(found, dict) else None
+
+
 def facts_of_manifest(manifest: dict[str, Any]) -> list[Fact]:
     """Return the manifest's facts, those that are known."""
     host, recorder = manifest.get("host") or {}, manifest.get("recorder") or {}

@@ -25,7 +25,7 @@ def recorded_ns(
 
     None where nothing was recorded, and for a view of neither. ``known`` remembers it for other views of the same events.
     """
-    sql = _sql(view)
+    sql = recorded_sql(view)
     if sql is None:
         return None
     known = {} if known is None else known
@@ -36,7 +36,8 @@ def recorded_ns(
 
 
 @cache
-def _sql(view: str) -> str | None:
+def recorded_sql(view: str) -> str | None:
+    """Return the SELECT of ``recorded_ns``; None where there is none."""
     if view in _BY_METHOD:
         return _BY_METHOD[view]
     if tables := spans(view):

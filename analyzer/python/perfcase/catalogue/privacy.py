@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from perfcase.catalogue.schema import load_tables, schema_dir
+from perfcase.text import safe
 
 EVENT_TEXT = "event_text"
 """The class of text in tables that ``schema/`` does not know."""
+
+# What is said before a capture is sent that is not redacted. The page has the same words, by scripts/page_types.py.
+NOT_REDACTED = "{name} is not redacted."
+HOLDS = "It holds: {titles}"
+SHOWN_BY = "perfcase info --private {name} shows which private data it holds"
+REMEDY = "perfcase redact {name} -o OUT replaces them"
+NO_REMEDY = "perfcase redact takes only what perfcase record writes"
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,13 @@ def load_privacy() -> Privacy:
         frozenset(found["public"]),
         frozenset(map(str.encode, found["kept_words"])),
     )
+
+
+def unredacted(name: str, titles: Sequence[str] = (), *, is_archive: bool = True) -> str:
+    """Return what to say before a capture is sent that is not redacted. Without ``titles`` nobody knows what it holds."""
+    known = HOLDS.format(titles="; ".join(titles)) if titles else SHOWN_BY
+    remedy = REMEDY if is_archive else NO_REMEDY
+    return f"{NOT_REDACTED} {known} ({remedy})".replace("{name}", safe(name))
 
 
 def page() -> str:
@@ -139,8 +155,12 @@ captures: what cannot be read cannot be searched. So are captures that are no `.
 
 ## Before it is sent
 
-`perfcase attach` says which classes a capture holds that is not redacted. `perfcase serve --only-redacted` takes only captures whose
-manifest says that they are; anyone can write that into a manifest, so it prevents a mistake and no intent.
+`perfcase attach` says which classes a capture holds that is not redacted. The dialog of the page and `perfcase.Client` say that it is not, from
+its manifest: what it holds is known when it is imported.
+
+`perfcase serve --only-redacted` takes only captures whose manifest says that they are redacted; anyone can write that into a manifest, so it
+prevents a mistake and no intent. The page and `perfcase.Client` tell the server what the manifest says before they send anything. A server
+looks for itself when the first MiB is there, or the first part that is sent.
 
 ## Columns
 

@@ -82,7 +82,7 @@ def command(
             attachment = Attachment(file.name, "application/octet-stream", _file(file))
         unsaid = private.warning(file, case.connection) if server or not with_summary else None
     if unsaid:
-        say(f"{unsaid} (perfcase redact {safe(file.name)} -o OUT replaces them)")
+        say(unsaid)
     if server:
         text += f"\n{_uploaded(_file(file), server, issue, dry_run=dry_run)}\n"
     if dry_run:
@@ -122,5 +122,7 @@ def _uploaded(file: Path, server: str, ticket: str, *, dry_run: bool) -> str:
     from perfcase.server_client.client import Client
 
     client = Client(server)
-    capture_id = import_core().hash_file(str(file)) if dry_run else client.upload(file, ticket=ticket)["capture_id"]
+    capture_id = (
+        import_core().hash_file(str(file)) if dry_run else client.upload(file, ticket=ticket, warn=False)["capture_id"]
+    )
     return f"{client.url}/#/c/{capture_id}/overview"

@@ -21,7 +21,7 @@ from perfcase.text import safe, width
 
 COMMANDS = (
     "record", "import", "symbolize", "report", "findings", "diff", "summary", "sql", "view", "views", "flamegraph", "annotate", "export",
-    "tables", "events", "info", "redact", "reveal", "history", "attach", "open", "serve",
+    "tables", "events", "info", "redact", "reveal", "history", "fleet", "attach", "open", "serve",
 )  # fmt: skip
 """Every command is perfcase/cli/<name>_command.py with a function ``command``."""
 _WITHOUT_CAPTURE = ("record", "views", "reveal", "open", "serve")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from perfcase.case.store import locked
 from perfcase.cli.common import capture_progress, local_file, opened
 from perfcase.operations.result import say
 from perfcase.redaction.archive import check, redact
@@ -60,10 +61,12 @@ def command(
     """
     key_file = key or output.with_name(output.name + ".key")
     check(file, output, key_file)
-    pseudonyms = Pseudonyms.read(key_file) if key_file.exists() else Pseudonyms.new()
     chosen = read_rules(rules)
-    with opened(file) as case, capture_progress() as progress:
-        done = redact(case, file, output, key_file, pseudonyms, chosen, progress)
+    # Two with one key: the second one knows the values of the first.
+    with locked(key_file):
+        pseudonyms = Pseudonyms.read(key_file) if key_file.exists() else Pseudonyms.new()
+        with opened(file) as case, capture_progress() as progress:
+            done = redact(case, file, output, key_file, pseudonyms, chosen, progress)
     out = console()
     for name, count in done.counts.items():
         out.print(f"{name:<14} {count:>7,} values", markup=False, highlight=False)

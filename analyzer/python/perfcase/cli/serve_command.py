@@ -68,7 +68,8 @@ def command(
         bool,
         typer.Option(
             "--only-redacted",
-            help="Take only captures whose manifest says that perfcase redact wrote them.",
+            help="Take only captures whose manifest says that perfcase redact wrote them. Others are refused before they are sent, or, "
+            "with curl, after the first MiB.",
             show_default=False,
         ),
     ] = False,

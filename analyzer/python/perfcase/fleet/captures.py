@@ -119,6 +119,11 @@ def load(
     return fleet
 
 
+def places(roots: Sequence[Path]) -> list[tuple[str, Path]]:
+    """Return the captures below these folders as they are, imported or not: the name and the path of each."""
+    return [(name, locate()) for root in roots for name, locate in _located(root, [], is_whole=len(roots) > 1)]
+
+
 def _facts(folders: Iterable[Path]) -> dict[str, tuple]:
     """Return what imports say about themselves, by the paths of the tables that say it: all in one question, if all can be read."""
     tables = [glob.escape(str(folder / "tables" / "capture.parquet")) for folder in folders]

@@ -162,7 +162,7 @@ def _read(
     """Return metrics of the same rows. ``columns``: those of the view, where they are known."""
     if not columns and any(each.aggregation in _OF_COLUMNS for each in wanted):
         columns = _columns(connection, wanted[0].view)
-    figures = ", ".join(f"({_figure(each, columns)})::DOUBLE" for each in wanted)
+    figures = ", ".join(f"({figure_sql(each, columns)})::DOUBLE" for each in wanted)
     count, *found = connection.execute(
         f"WITH chosen AS MATERIALIZED ({rows}) SELECT count(*), {figures} FROM chosen"
     ).fetchone()
@@ -171,7 +171,7 @@ def _read(
         return [none(each, why) for each in wanted]
     if any(each.is_per_second for each in wanted):
         duration_ns = recorded_ns(connection, wanted[0].view, known) or duration_ns
-    return [_reading(each, count, figure, duration_ns) for each, figure in zip(wanted, found, strict=True)]
+    return [reading_of(each, count, figure, duration_ns) for each, figure in zip(wanted, found, strict=True)]
 
 
 def _columns(connection: duckdb.DuckDBPyConnection, view: str) -> Set[str]:
@@ -191,7 +191,8 @@ def none(wanted: Metric, why: str | None) -> Reading:
     return Reading(0, None, None, why or "no rows match")
 
 
-def _reading(wanted: Metric, count: int, found: float | None, duration_ns: int | None) -> Reading:
+def reading_of(wanted: Metric, count: int, found: float | None, duration_ns: int | None) -> Reading:
+    """Return the figure of some rows. ``duration_ns``: how long what it counts was recorded."""
     value = found if found is not None and math.isfinite(found) else None
     if value is None:
         return Reading(count, None, None, f"{wanted.measure} is unknown in all of its {count:,} rows")
@@ -202,7 +203,7 @@ def _reading(wanted: Metric, count: int, found: float | None, duration_ns: int |
     return Reading(count, value, value / (duration_ns / 1e9), None)
 
 
-def _figure(wanted: Metric, columns: Set[str]) -> str:
+def figure_sql(wanted: Metric, columns: Set[str]) -> str:
     """Return the aggregate that makes the rows of ``chosen`` one figure. ``columns``: those of its view."""
     if wanted.aggregation == "count":
         return "count(*)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +16,7 @@ from perfcase.errors import PerfcaseError, unknown
 from perfcase.fleet import captures, scan, timeline
 from perfcase.fleet.bands import split
 from perfcase.fleet.baseline import baseline
-from perfcase.fleet.captures import Fleet, Progress, SkippedCapture
+from perfcase.fleet.captures import Capture, Fleet, Progress, SkippedCapture
 from perfcase.fleet.figures import is_reading
 from perfcase.fleet.metric import Aggregation, Metric, Reading, metric
 from perfcase.fleet.page import Page, print_scan
@@ -44,6 +44,22 @@ Agg = Annotated[
     Aggregation | None, Option("How to aggregate the rows. Default: amounts are added, levels are averaged.")
 ]
 
+By = Annotated[
+    timeline.Order,
+    Option("Order by this first, then by time.", besides=" Labels come from perfcase-record --label."),
+]
+Only = Annotated[
+    str | None,
+    Option(
+        "Use only these captures: host=web-*,after=2026-01-05.",
+        metavar="SELECTOR",
+        length_max=200,
+        example="host=web-*,after=2026-01-05",
+    ),
+]
+Reader = Callable[[Metric, Mapping[str, Capture], Progress, Mapping[str, Reading]], dict[str, Reading]]
+"""Returns the figure of each capture; the last are those that are known already."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request(BaseRequest):
@@ -53,19 +69,8 @@ class Request(BaseRequest):
     measure: Measure = None
     where: fields.where("Use only these rows: \"comm = 'java'\".") = None
     agg: Agg = None
-    by: Annotated[
-        timeline.Order,
-        Option("Order by this first, then by time.", besides=" Labels come from perfcase-record --label."),
-    ] = "time"
-    only: Annotated[
-        str | None,
-        Option(
-            "Use only these captures: host=web-*,after=2026-01-05.",
-            metavar="SELECTOR",
-            length_max=200,
-            example="host=web-*,after=2026-01-05",
-        ),
-    ] = None
+    by: By = "time"
+    only: Only = None
     baseline: Annotated[
         str | None,
         Option(
@@ -148,7 +153,10 @@ Result = Scanned | Followed
 
 
 def run(
-    request: Request, stores: Sequence[Path | str], progress: Progress = lambda _name, _number, _of: None
+    request: Request,
+    stores: Sequence[Path | str],
+    progress: Progress = lambda _name, _number, _of: None,
+    read: Reader = read_all,
 ) -> Result:
     """Follow a figure over all captures below these folders or URLs, ordered by time. A capture that cannot be read is listed with the reason.
 
@@ -166,7 +174,7 @@ def run(
     needed = {capture.name: capture for capture in [*shown, *chosen]}
     pairs = zip(map(str, stores), request.known or (), strict=False)
     known = {name: Reading(*row) for name, row in pairs if isinstance(row, tuple) and is_reading([*row])}
-    readings = read_all(wanted, needed, progress, known) if wanted else {}
+    readings = read(wanted, needed, progress, known) if wanted else {}
     answer = timeline.Answer(shown, readings, order=request.by)
     if request.baseline:
         answer.baseline = baseline(readings[capture.name].compared for capture in chosen)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,9 @@ from perfcase.redaction import events, manifest, members, private
 from perfcase.redaction.private import Rules
 from perfcase.redaction.pseudonyms import Pseudonyms
 from perfcase.redaction.values import Values, words_of
+
+_PREFIX = ".perfcase-redact-"
+"""What the names of private folders begin with."""
 
 Progress = Callable[[str, int, int], None]
 """Told the step, and how much of it is done."""
@@ -60,6 +65,8 @@ def check(file: Path, output: Path, key_file: Path) -> dict[str, Any]:
         raise PerfcaseError("usage", f"{key_file}: the key must be another file than FILE", "name another with --key")
     if not output.parent.is_dir():
         raise PerfcaseError("not_found", f"{output.parent}: no such folder")
+    if not key_file.parent.is_dir():
+        raise PerfcaseError("not_found", f"{key_file.parent}: no such folder")
     if output.is_dir():
         raise PerfcaseError("usage", f"{output}: OUT is a folder", "name a file with -o")
     described = inspect(file)
@@ -73,7 +80,7 @@ def check(file: Path, output: Path, key_file: Path) -> dict[str, Any]:
 def redact(
     case: Opened, file: Path, output: Path, key_file: Path, pseudonyms: Pseudonyms, rules: Rules, progress: Progress
 ) -> Redacted:
-    """Write FILE with pseudonyms to OUT, and the key. Neither is there if anything fails.
+    """Write FILE with pseudonyms to OUT, and the key. Neither is there if anything fails. The caller holds the lock on the key.
 
     Raises:
         PerfcaseError: it cannot be redacted (input), OUT cannot be written (environment, not_permitted).
@@ -205,14 +212,18 @@ class _Archive:
 
 
 class _Folder:
-    """A private folder beside OUT: a disk that is full is full before OUT is touched."""
+    """A private folder beside OUT: a disk that is full is full before OUT is touched.
+
+    It is locked as long as its process lives. It holds private values: those of killed processes are removed by the next one there.
+    """
 
     def __init__(self, output: Path) -> None:
         self._parent = output.parent
 
     def __enter__(self) -> Path:
+        _remove_leftovers(self._parent)
         try:
-            self._path = Path(tempfile.mkdtemp(prefix=".redact-", dir=self._parent))
+            self._path, self._lock = _locked_folder(self._parent)
         except OSError as error:
             kind = "not_permitted" if isinstance(error, PermissionError) else "environment"
             raise PerfcaseError(kind, f"{self._parent}: cannot be written: {error.strerror}") from None
@@ -220,11 +231,48 @@ class _Folder:
 
     def __exit__(self, kind: type | None, error: BaseException | None, _trace: object) -> None:
         shutil.rmtree(self._path, ignore_errors=True)
+        os.close(self._lock)
         room = f"is there room in {self._parent}, and is its disk sound?"
         if isinstance(error, OSError):
             raise PerfcaseError("environment", f"{self._parent}: cannot be written: {error.strerror}", room) from error
         if isinstance(error, PerfcaseError) and error.kind == "environment" and not error.hint:
             raise PerfcaseError("environment", error.message, room) from error
+
+
+def _locked_folder(parent: Path) -> tuple[Path, int]:
+    """Make a folder, and lock it. Return it and what holds the lock."""
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        try:
+            lock = _lock(path, wait=True)
+        except FileNotFoundError:
+            continue
+        # Before it was locked, another process may have taken it for a leftover.
+        if path.exists():
+            return path, lock
+        os.close(lock)
+
+
+def _lock(path: Path, *, wait: bool) -> int:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        # Some file systems lock no folder. Nobody can tell there what is left over, so nothing is removed.
+        if not wait:
+            os.close(handle)
+            raise
+    return handle
+
+
+def _remove_leftovers(parent: Path) -> None:
+    """Remove the folders of processes that were killed."""
+    for path in parent.glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            lock = _lock(path, wait=False)
+            if os.fstat(lock).st_uid == os.geteuid():
+                shutil.rmtree(path, ignore_errors=True)
+            os.close(lock)
 
 
 def _scan(packed: Path, folder: Path, values: Values, progress: Progress) -> None:
@@ -256,9 +304,10 @@ def _refuse(found: tuple[bytes, int] | None, values: Values, name: str) -> None:
 
 def _place(key: str, packed: Path, key_file: Path, output: Path) -> None:
     """Put the key and the archive in their places: the key first, because without it the archive cannot be revealed."""
-    partial = key_file.with_name(f".{key_file.name}.{os.getpid()}")
+    partial = key_file.with_name(f".{key_file.name}.partial")
     is_new = not key_file.exists()
     try:
+        partial.unlink(missing_ok=True)
         with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
             file.write(key)
             file.flush()

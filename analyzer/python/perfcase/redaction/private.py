@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from perfcase.case.inspection import inspect
-from perfcase.catalogue.privacy import EVENT_TEXT, load_privacy
+from perfcase.case.inspection import inspect, redaction
+from perfcase.catalogue.privacy import EVENT_TEXT, load_privacy, unredacted
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
@@ -163,17 +163,21 @@ def _is_own(address: str) -> bool:
 
 def warning(file: Path, connection: duckdb.DuckDBPyConnection) -> str | None:
     """Return what to say before a capture is sent that is not redacted; None: it is, or it holds nothing private."""
-    if redacted(file):
+    manifest = _manifest(file)
+    if redaction(manifest):
         return None
     held = private_data(connection, Rules())
     titles = [each.title for each in load_privacy().classes.values() if held[each.name].values]
-    return f"{file.name} is not redacted. It holds: {'; '.join(titles)}" if titles else None
+    return unredacted(file.name, titles, is_archive=manifest is not None) if titles else None
 
 
 def redacted(file: Path) -> dict[str, Any] | None:
-    """Return what the manifest says of a redaction. Anyone can write that: it is no proof."""
-    found = (inspect(file)["manifest"] or {}).get("redacted") if file.is_file() else None
-    return found if isinstance(found, dict) else None
+    """Return what the manifest of a capture says of a redaction."""
+    return redaction(_manifest(file))
+
+
+def _manifest(file: Path) -> dict[str, Any] | None:
+    return inspect(file)["manifest"] if file.is_file() else None
 
 
 def rows(held: dict[str, Held]) -> list[dict[str, Any]]:

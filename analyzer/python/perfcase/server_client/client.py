@@ -10,14 +10,17 @@ import json
 import os
 import time
 import urllib.parse
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from http.client import HTTPResponse
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from perfcase.case.inspection import inspect, redaction
 from perfcase.case.store import import_core
-from perfcase.errors import EXIT_CODES, PerfcaseError
+from perfcase.catalogue.privacy import unredacted
+from perfcase.errors import EXIT_CODES, NotRedacted, PerfcaseError
 from perfcase.lazy import duckdb
 from perfcase.server_client import web
 from perfcase.terminal.render import replacing
@@ -56,13 +59,18 @@ class Client:
         wait: bool = True,
         progress: Progress | None = None,
         resume: str | None = None,
+        warn: bool = True,
     ) -> dict[str, Any]:
         """Send a capture, in parts that go on where they stopped, and wait for its import. Return the capture.
 
         A capture that is there already is not imported again. An import that failed is an error that says why. What could not
-        be sent at all says under which number it goes on later: ``resume``.
+        be sent at all says under which number it goes on later: ``resume``. One that is not redacted is a warning, NotRedacted, unless ``warn``
+        is False; a server that takes only redacted captures refuses it before a byte of it is sent.
         """
         path = Path(file)
+        is_redacted, said = _redaction(path)
+        if said and warn:
+            warnings.warn(said, NotRedacted, stacklevel=2)
         reply = progress or (lambda _phase, _done, _of: None)
         size = path.stat().st_size
         new = {
@@ -71,6 +79,7 @@ class Client:
             "ticket": ticket,
             "labels": list(labels),
             "accept_damaged": accept_damaged,
+            "is_redacted": is_redacted,
         }
         place = f"/v1/uploads/{_quoted(resume)}" if resume else "/v1/uploads"
         upload = self.json("GET", place) if resume else self.json("POST", place, body=new)
@@ -258,6 +267,18 @@ class Client:
         except (duckdb.Error, RuntimeError, *web.CUT) as error:
             raise PerfcaseError("environment", f"{self.url}: the answer was cut: {error}", "ask again") from error
         return connection.table("answer")
+
+
+def _redaction(file: Path) -> tuple[bool | None, str | None]:
+    """Return whether a capture is redacted, None where nobody can tell, and what to say before it is sent."""
+    try:
+        manifest = inspect(file)["manifest"]
+    except PerfcaseError:
+        # The server says what is wrong with it.
+        return None, None
+    if redaction(manifest):
+        return True, None
+    return False, unredacted(file.name, is_archive=manifest is not None)
 
 
 def _named(query: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import { ApiError, ask, get, shown } from "../api/fetch";
 import type { Upload } from "../api/types.gen";
 import { whenImported } from "./imports";
+import { redactionOf } from "./redaction";
 import { store } from "./store";
 
 export interface Sending {
@@ -189,7 +190,10 @@ async function begun(key: string, { file, ticket, labels, isDamagedTaken }: Job)
     // Begun for another ticket: that is what it would have.
     if (known) await ask(path, { method: "DELETE" }).catch(() => null);
   }
-  const json = { name: file.name, size_bytes: file.size, ticket, labels, accept_damaged: isDamagedTaken };
+  const redaction = await redactionOf(file);
+  // A server that takes only redacted captures refuses others before a byte of them is sent.
+  const is_redacted = redaction === "unknown" ? null : redaction === "redacted";
+  const json = { name: file.name, size_bytes: file.size, ticket, labels, accept_damaged: isDamagedTaken, is_redacted };
   const upload: Upload = await (await ask("uploads", { method: "POST", json })).json();
   localStorage.setItem(KEPT + key, `${upload.upload_id} ${encodeURIComponent(purpose)}`);
   return upload;

@@ -1,8 +1,10 @@
 /** Before an upload: which ticket and labels its captures get. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { useGet } from "../api/hooks";
 import type { Page } from "../api/types.gen";
+import { NO_REMEDY, NOT_REDACTED, REMEDY, SHOWN_BY } from "../api/words.gen";
+import { redactionOf } from "../app/redaction";
 import type { Purpose } from "../app/uploads";
 import { Dialog } from "./dialog";
 import { safe } from "./safe";
@@ -23,6 +25,22 @@ function kept(): Purpose {
   } catch {
     return { ticket: "", labels: [] };
   }
+}
+
+/** What to say before files are sent that are not redacted; empty while it is not known, and where all of them are. */
+async function unredacted(files: readonly File[]): Promise<string> {
+  const all = await Promise.all(files.map(redactionOf));
+  const found = files.filter((_, index) => all[index] === "archive" || all[index] === "bare");
+  if (!found.length) return "";
+  const names = found.slice(0, FILES_SHOWN).map((file) => safe(file.name));
+  const more = found.length > FILES_SHOWN ? ` and ${found.length - FILES_SHOWN} more` : "";
+  const head =
+    files.length === 1
+      ? NOT_REDACTED.replaceAll("{name}", () => names[0]!)
+      : `${found.length} of ${files.length} files are not redacted: ${names.join(", ")}${more}.`;
+  const remedy = all.includes("archive") ? REMEDY : NO_REMEDY;
+  const name = files.length === 1 ? names[0]! : "FILE";
+  return `${head} ${`${SHOWN_BY} (${remedy})`.replaceAll("{name}", () => name)}`;
 }
 
 interface UploadDialogProps {
@@ -47,6 +65,12 @@ export function UploadDialog({ files, ticket: current, onSend, onClose }: Upload
         .filter(Boolean),
     ),
   ];
+  const [warning, setWarning] = useState("");
+  useEffect(() => {
+    let isOld = false;
+    void unredacted(files).then((text) => isOld || setWarning(text));
+    return () => void (isOld = true);
+  }, [files]);
   const isLong = labels.some((one) => one.length > LABEL_MAX);
   const submit = (event: Event) => {
     event.preventDefault();
@@ -100,6 +124,11 @@ export function UploadDialog({ files, ticket: current, onSend, onClose }: Upload
         {isLong && (
           <p class="problem-hint" role="alert">
             A label may have {LABEL_MAX} characters.
+          </p>
+        )}
+        {warning && (
+          <p class="upload-warning" role="status">
+            {warning}
           </p>
         )}
         <div class="row actions">

@@ -1,0 +1,1 @@
+"""Questions to many captures at once, on a cluster of Apache Spark."""
