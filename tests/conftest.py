@@ -81,6 +81,8 @@ GROUPS = {
     "studies": ("tests/cases/", "tests/docs/test_case_studies.py", "tests/diff/test_findings_of_both.py"),
     "browser": ("tests/web/", "tests/browser/"),
     "conditions of flights": ("tests/recorder/test_flight_conditions.py",),
+    # They record nothing.
+    "salvage and sampler": ("tests/recorder/test_power_cut.py", "tests/recorder/test_large_host.py"),
 }
 # What takes longest, after the groups: a worker that begins it at the end keeps the others waiting.
 LONGEST = ("tests/api/", "tests/docs/", "tests/cli/test_wheel.py", "tests/diff/", "tests/oracles/")

@@ -2,6 +2,7 @@
 # log.sh: what the user sees (stderr) and what the capture keeps (recorder/log).
 log_file=
 log_offset=
+log_failed=
 quiet=
 helper=
 
@@ -24,7 +25,13 @@ log() {
 	[ -n "$log_file" ] || return 0
 	plain "$@"
 	log_time
-	printf '%s %s\n' "$log_time" "$plain" >>"$log_file"
+	printf '%s %s\n' "$log_time" "$plain" 2>/dev/null >>"$log_file" || log_fails
+}
+
+# Said once: the disk is full, or broken, and the next line may fit.
+log_fails() {
+	[ -n "$log_failed" ] || printf 'perfcase-record: %s cannot be written: lines of it are missing\n' "$log_file" >&2
+	log_failed=1
 }
 
 # The time of day is asked for once, and goes on by the kernel's uptime, for which no process begins. Sets log_time.

@@ -7,6 +7,8 @@ clock_start=
 clock_end=
 exit_status=0
 host_json=
+overhead_json=
+packing_json=
 
 # What is named json_* sets json: a shell that asks for what another prints begins a process for it.
 json_text() {
@@ -99,7 +101,7 @@ cost_json() {
 
 # cost_mark NAME: what the shell and all children that it waited for have cost so far.
 cost_mark() {
-	"$helper" self $$ >"$state/mark.$1"
+	"$helper" self $$ >"$state/mark.$1" || warn "$state/mark.$1 cannot be written: the recorder's own cost is not whole"
 }
 
 # mark_read NAME: of a mark, sets mark_user_ns and mark_system_ns to the shell's own time and its children's together, and mark_rss.
@@ -140,28 +142,29 @@ phase_json() {
 # adds up the children of a shell, which cannot be told apart.
 write_overhead() {
 	cost_mark collected
-	"$helper" sizes "$staging" folders >"$state/folders"
+	"$helper" sizes "$staging" folders >"$state/folders" || die 1 "cannot write to $state"
 	sources_user_ns=0
 	sources_system_ns=0
 	during='its small children'
 	[ "$mode" != 'command' ] || during="$during, and the recorded command"
-	{
+	overhead_json=$(
 		for probe in proc process pmc ftrace stacks perf symbols; do
 			[ -s "$state/$probe.cost" ] && cost_json "$state/$probe.cost" "$probe" && printf ',\n'
 		done
 		[ ! -s "$state/squeeze.cost" ] || { cost_json "$state/squeeze.cost" recorder && printf ',\n'; }
 		phase_json none start before 'checks' 0 0 && printf ',\n'
 		phase_json start end recording "$during" "$sources_user_ns" "$sources_system_ns" && printf ',\n'
-		phase_json end collected after 'collecting' 0 0 && printf '\n'
-	} >"$state/overhead"
-	{ printf '[\n' && cat "$state/overhead" && printf ']\n'; } >"$staging/recorder/overhead.json"
+		phase_json end collected after 'collecting' 0 0
+	)
+	printf '[\n%s\n]\n' "$overhead_json" >"$staging/recorder/overhead.json" || die 1 "cannot write to $staging/recorder"
 }
 
 # Packing is known to the manifest only: the members are written by then. Called as late as can be: what comes after is to
 # print it, to write the archive, and to remove the folder.
-write_packing_overhead() {
+measure_packing() {
 	cost_mark packed
-	{ printf '    ,' && phase_json collected packed after 'packing' 0 0 && printf '\n'; } >"$state/overhead.packing"
+	packing_json="
+    ,$(phase_json collected packed after 'packing' 0 0)"
 }
 
 # write_manifest unfinished|recorded|packed
@@ -179,7 +182,7 @@ write_manifest() {
 		rm -f "$manifest_file.new"
 		die 1 "could not write $manifest_file"
 	fi
-	mv -f "$manifest_file.new" "$manifest_file"
+	mv -f "$manifest_file.new" "$manifest_file" || die 1 "could not write $manifest_file"
 }
 
 put_manifest() {
@@ -192,8 +195,6 @@ put_manifest() {
 	case $1 in
 	unfinished)
 		json_stopped=unfinished
-		: >"$state/overhead"
-		: >"$state/overhead.packing"
 		;;
 	*)
 		json_anchor end "$clock_end"
@@ -201,7 +202,9 @@ put_manifest() {
     $json"
 		;;
 	esac
-	[ "$1" = packed ] && await "$helper" members "$staging" "$state/sizes" >"$state/members" && json_members=$(cat "$state/members")
+	if [ "$1" = packed ]; then
+		await "$helper" members "$staging" "$state/sizes" >"$state/members" && json_members=$(cat "$state/members") || return
+	fi
 	[ -n "$host_json" ] || host_json=$("$helper" host) || return
 	json_text "$json_stopped"
 	json_ends="\"stopped_by\":$json"
@@ -220,8 +223,10 @@ put_manifest() {
 	json_duration=$duration_ns json_budget=$budget_bytes
 	[ "$duration_ns" != 0 ] || json_duration=null
 	[ "$budget_bytes" != 0 ] || json_budget=null
-	# a manifest that is there is replaced by a whole one only
-	cat >"$manifest_file.new" <<JSON || return
+	packing_json=
+	[ "$1" != packed ] || measure_packing
+	# a manifest that is there is replaced by a whole one only; its last line says that it is whole
+	cat >"$manifest_file.new" <<JSON
 {"format":"perfcase","format_version":"$PERFCASE_FORMAT_VERSION",
   "recorder":{"version":"$version","command":$invocation_json,
     "target":$json,
@@ -236,7 +241,16 @@ $json_sources],
   "members":$json_members,
   "knobs":[$knobs_json],
   "overhead":[
+$overhead_json$packing_json
+]}
 JSON
-	[ "$1" != packed ] || write_packing_overhead
-	{ cat "$state/overhead" "$state/overhead.packing" && echo ']}'; } >>"$manifest_file.new"
+}
+
+# manifest_is_whole FILE: a power cut may leave any part of it.
+manifest_is_whole() {
+	[ -s "$1" ] && [ -z "$(tail -c 1 "$1")" ] || return
+	case $(tail -n 1 "$1") in
+	*']}') ;;
+	*) return 1 ;;
+	esac
 }

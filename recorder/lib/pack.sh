@@ -24,7 +24,7 @@ compress_members() {
 	*) return 0 ;;
 	esac
 	await_into "$state/compress.log" "$helper" inside "$staging" find . -path ./.state -prune -o \
-		-type f -size +2 ! -name '*.zst' ! -name manifest.json ! -path ./recorder/log -exec "$@" {} + ||
+		-type f -size +2 ! -name '*.zst' ! -name '*.gz' ! -name manifest.json ! -path ./recorder/log -exec "$@" {} + ||
 		warn "some members stay uncompressed: $(tail -n 1 "$state/compress.log")"
 }
 
@@ -35,7 +35,7 @@ pack_capture() {
 	write_overhead
 	# the log ends here: what is packed is as it was measured
 	log_file=
-	"$helper" sizes "$staging" >"$state/sizes"
+	"$helper" sizes "$staging" >"$state/sizes" || die 1 "cannot write to $state"
 	write_manifest recorded # should the disk be full, the folder is a whole capture
 	compress_members
 	write_manifest packed

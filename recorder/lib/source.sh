@@ -23,7 +23,7 @@ source_init() {
 source_set() {
 	source_value=${3%%"$NEWLINE"*}
 	eval "source_${1%-*}_$2=\$source_value"
-	printf '%s %s %s\n' "$1" "$2" "$source_value" >>"$state/sources"
+	printf '%s %s %s\n' "$1" "$2" "$source_value" >>"$state/sources" || die 1 "cannot write to $state/sources: what became of $1 would not be known"
 }
 
 # source_get NAME KEY: sets got.
@@ -107,12 +107,21 @@ source_judge_end() {
 	source_get "$1" run_pid
 	[ -n "$got" ] || return 0
 	judge_ended=
+	judge_failed=
 	[ ! -e "$state/$1.cost" ] || while IFS='=' read -r key value; do
-		[ "$key" != ended_ns ] || judge_ended=$value
+		case $key=$value in
+		ended_ns=*) judge_ended=$value ;;
+		process=perfcase-helper*) judge_failed=$value ;;
+		exit_status=1) judge_failed=${judge_failed:+1} ;;
+		esac
 	done <"$state/$1.cost"
 	if [ -z "$judge_ended" ]; then
 		source_lacks "$1" "its process was killed" "record again"
 		return
+	fi
+	if [ "$judge_failed" = 1 ]; then
+		judge_words=$(source_last_words "$1" 1)
+		source_lacks "$1" "its process failed${judge_words:+: $judge_words}" "see recorder/$1.log, and whether the disk is full"
 	fi
 	judge_early_ns=$((${clock_end%% *} - judge_ended))
 	[ "$judge_early_ns" -gt 0 ] || return 0

@@ -45,15 +45,28 @@ probe_host_stop() { :; }
 probe_host_collect() {
 	mkdir -p "$staging/host"
 	# shellcheck disable=SC2086 # a list
-	cp $HOST_FILES "$staging/host/" 2>>"$log_file"
+	cp $HOST_FILES "$staging/host/" 2>"$state/host.log"
+	cat "$state/host.log" >>"$log_file"
+	host_failed=$(grep -v -e 'No such file' -e 'Permission denied' -e 'Operation not permitted' "$state/host.log" | head -n 1)
+	[ -z "$host_failed" ] || source_lacks host "a file was not copied: $host_failed" "space on the disk of $output"
 	uname -a >"$staging/host/uname"
-	"$helper" kallsyms >"$staging/host/kallsyms" 2>>"$log_file"
+	host_take kallsyms kallsyms
 	host_sysctls >"$staging/host/sysctl"
 	host_cpus >"$staging/host/cpu-topology"
 	"$helper" clock >"$staging/host/clock" 2>>"$log_file"
 	host_log
 	host_disks >"$staging/host/block-queues"
 	find "$staging/host" -type f -size 0 -exec rm -f {} +
+}
+
+# host_take NAME WORD...: what the helper prints becomes a file. That the kernel has nothing to print is known already.
+host_take() {
+	host_name=$1
+	shift
+	"$helper" "$@" >"$staging/host/$host_name" 2>"$state/host.log" && return
+	cat "$state/host.log" >>"$log_file"
+	[ -e "$staging/host/$host_name" ] && ! grep -q 'cannot be written' "$state/host.log" ||
+		source_lacks host "host/$host_name is cut, or not there" "see recorder/log; space on the disk of $output"
 }
 
 # "name = value" lines.
@@ -103,9 +116,9 @@ host_cpus() {
 # The kernel's log; of a scoped recording without what programs wrote there.
 host_log() {
 	if [ "$mode" = system ]; then
-		"$helper" kmsg >"$staging/host/kmsg" 2>>"$log_file"
+		host_take kmsg kmsg
 	else
-		"$helper" kmsg kernel >"$staging/host/kmsg" 2>>"$log_file"
+		host_take kmsg kmsg kernel
 	fi
 }
 

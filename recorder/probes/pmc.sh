@@ -198,6 +198,7 @@ probe_pmc_stop() {
 	if [ -n "$pmc_stamp_pid" ]; then
 		await "$helper" stop 2 "$pmc_stamp_pid" 2>>"$log_file"
 		wait "$pmc_stamp_pid" 2>/dev/null
+		[ $? != 1 ] || source_lacks pmc "pmc/perf-stat.csv could not be written to its end" "space on the disk of $output"
 	fi
 	[ -z "$flight" ] || cp "$state/pmc.zero" "$state/pmc.from" 2>/dev/null
 	[ -n "$flight" ] || [ ! -s "$state/pmc.zero" ] || source_set pmc started "$(cat "$state/pmc.zero")"

@@ -84,7 +84,7 @@ probe_symbols_collect() {
 		symbols_command="$symbols_command $quoted"
 	fi
 	eval "await \"\$helper\" $symbols_command" >"$state/symbols.collected" 2>>"$staging/recorder/symbols.log" ||
-		log "symbols: ended with $?"
+		source_lacks symbols "not all was collected: $(source_last_words symbols 1)" "see recorder/symbols.log; space on the disk of $output"
 	symbols_judge "$staging/symbols/objects.tsv"
 	symbols_say_untouched "$(sed -n 's/^untouched=//p' "$state/symbols.collected")"
 }

@@ -46,7 +46,8 @@ static void put_row(FILE *out, const struct row *row)
 	put_number(out, row->size_bytes, row->size_bytes >= 0);
 	put_number(out, row->original_bytes, row->original_bytes >= 0);
 	fprintf(out, "%s\n", row->reason ? row->reason : "-");
-	fflush(out);
+	if (flush_all(out))
+		die("objects.tsv: %s", strerror(errno));
 }
 
 static const struct row *keep(struct bundle *bundle, struct row row)
@@ -136,7 +137,8 @@ void bundle_open(struct bundle *bundle, char **options)
 		die("%s: %s", path, strerror(errno));
 	if (!ftello(bundle->list))
 		fputs(titles, bundle->list);
-	fflush(bundle->list);
+	if (flush_all(bundle->list))
+		die("%s: %s", path, strerror(errno));
 }
 
 const struct row *bundle_find(const struct bundle *bundle, const char *build_id, const char *path)

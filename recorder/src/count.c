@@ -112,7 +112,8 @@ int command_stamp(int argc, char **argv)
 		if (at >= 0)
 			last = at;
 		fwrite(line, 1, (size_t)length, ring.file);
-		fflush(ring.file);
+		if (flush_all(ring.file))
+			die("%s: %s", argv[2], strerror(errno));
 		if (at < 0 || now - at >= zero)
 			continue;
 		zero = now - at;

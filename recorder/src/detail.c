@@ -199,7 +199,7 @@ static void take_snapshot(struct details *details, int seq)
 	list_sockets(details);
 	fprintf(details->out, "Z %lld %d %lld %lld\n", (long long)clock_ns(CLOCK_MONOTONIC), seq, details->files,
 		details->bytes);
-	if (fflush(details->out))
+	if (flush_all(details->out))
 		die("writing the snapshot: %s", strerror(errno));
 }
 

@@ -32,6 +32,7 @@ struct drain {
 	int64_t keep_ns; /* 0: everything is saved as it comes; else the last so many ns, at the end */
 	const char *from;
 	int64_t started_ns;
+	int failed; /* something of it is missing, which was said */
 };
 
 /* Writes a control file of the instance; a refusal is reported, and fatal if the recording makes no sense without. */
@@ -92,19 +93,21 @@ static int enable_events(const struct drain *drain, const char *list)
 }
 
 /* Writes a file of the output folder. */
-static void put(const struct drain *drain, const char *name, const struct buffer *text)
+static void put(struct drain *drain, const char *name, const struct buffer *text)
 {
 	char path[PATH_SIZE];
 	int fd = open(format_path(path, sizeof path, "%s/%s", drain->out, name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
-	if (fd < 0 || write_all(fd, text->data, text->length))
+	if (fd < 0 || write_all(fd, text->data, text->length)) {
 		warn("%s: %s", path, strerror(errno));
+		drain->failed = 1;
+	}
 	if (fd >= 0)
 		close(fd);
 }
 
 /* A file of tracefs, which is two folders above the instance, into the output folder. */
-static void keep(const struct drain *drain, const char *file, const char *name)
+static void keep(struct drain *drain, const char *file, const char *name)
 {
 	struct buffer text = { NULL, 0, 0 };
 	char path[PATH_SIZE];
@@ -117,7 +120,7 @@ static void keep(const struct drain *drain, const char *file, const char *name)
 	free(text.data);
 }
 
-static void keep_format(const struct drain *drain, const char *system, const char *event)
+static void keep_format(struct drain *drain, const char *system, const char *event)
 {
 	char path[PATH_SIZE], name[PATH_SIZE];
 
@@ -128,7 +131,7 @@ static void keep_format(const struct drain *drain, const char *system, const cha
 
 /* What a reader of raw pages needs beside them: the page header, the formats, the strings. Before the pages: a recorder that is
  * killed leaves pages that can be read. */
-static void keep_formats(const struct drain *drain, const char *list)
+static void keep_formats(struct drain *drain, const char *list)
 {
 	struct buffer text = { "mono\n", 5, 0 };
 	char path[PATH_SIZE];
@@ -191,6 +194,7 @@ static void open_cpus(struct drain *drain)
 		cpu.out = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 		if (cpu.trace < 0 || cpu.out < 0 || pipe2(cpu.pipe, O_CLOEXEC)) {
 			warn("CPU %d cannot be drained: %s", cpu.number, strerror(errno));
+			drain->failed |= cpu.trace >= 0;
 			continue;
 		}
 		fcntl(cpu.pipe[0], F_SETPIPE_SZ, PIPE_BYTES);
@@ -273,7 +277,7 @@ static void drain_until_stopped(struct drain *drain)
 	}
 }
 
-static void save_statistics(const struct drain *drain)
+static void save_statistics(struct drain *drain)
 {
 	struct buffer text = { NULL, 0, 0 };
 	char path[PATH_SIZE];
@@ -320,7 +324,7 @@ static int64_t complete_since(const struct drain *drain)
 }
 
 /* The end of a ring: what no CPU lacks is kept. What was overwritten before is no loss, and the kernel's statistics count it as one. */
-static void cut_cpus(const struct drain *drain)
+static void cut_cpus(struct drain *drain)
 {
 	struct page_layout layout = { .page_bytes = drain->page_bytes };
 	struct buffer text = { NULL, 0, 0 };
@@ -416,5 +420,5 @@ int command_drain(int argc, char **argv)
 	else
 		save_statistics(&drain);
 	close_cpus(&drain);
-	return 0;
+	return drain.failed;
 }

@@ -226,7 +226,7 @@ static void print_interval(struct counting *counting, int is_by_cpu)
 		if (!is_by_cpu)
 			print_line(counting, &counting->list[i], at_ns, -1, &sum);
 	}
-	if (fflush(counting->out))
+	if (flush_all(counting->out))
 		die("the counts cannot be written: %s", strerror(errno));
 }
 

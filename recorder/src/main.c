@@ -142,7 +142,11 @@ int main(int argc, char **argv)
 			if (!strcmp(argv[1], commands[i].name)) {
 				int status = commands[i].run(argc - 1, argv + 1);
 
-				return fflush(stdout) ? 1 : status;
+				if (flush_all(stdout)) {
+					warn("what %s prints cannot be written: %s", argv[1], strerror(errno));
+					return 1;
+				}
+				return status;
 			}
 	if (argc == 2 && !strcmp(argv[1], "--version")) {
 		puts(PERFCASE_VERSION);

@@ -118,7 +118,7 @@ int command_sizes(int argc, char **argv)
 	return 0;
 }
 
-/* The size that `sizes` printed for a path before it was compressed, or -1. */
+/* The size that `sizes` printed for a path, or -1. */
 static int64_t original_size(const struct buffer *sizes, const char *path, size_t length)
 {
 	const char *line = sizes->data;
@@ -166,7 +166,7 @@ int command_members(int argc, char **argv)
 		printf(",\"source\":");
 		json_string(stdout, source);
 		printf(",\"compression\":\"%s\",\"size_bytes\":%lld,\"stored_bytes\":%lld,\"sha256\":\"%s\"}",
-		       compression, (long long)original_size(&sizes, entry->path, length),
+		       compression, (long long)(*compression == 'n' ? entry->size_bytes : original_size(&sizes, entry->path, length)),
 		       (long long)entry->size_bytes, hex);
 		first = 0;
 	}

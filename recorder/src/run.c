@@ -90,20 +90,24 @@ static void block_signals(sigset_t *signals)
 	sigaction(SIGCHLD, &standard, NULL);
 }
 
+/* A disk that refuses it must not keep the instance from being removed. */
 static void save_cost(const char *path, const char *name, pid_t pid, int status, const struct rusage *cost,
 		      long long read_bytes, long long write_bytes, int64_t ended_ns)
 {
 	FILE *out = fopen(path, "we");
 
-	if (!out)
-		die("%s: %s", path, strerror(errno));
+	if (!out) {
+		warn("%s: %s", path, strerror(errno));
+		return;
+	}
 	fprintf(out, "process=%s\npid=%d\nuser_ns=%lld\nsystem_ns=%lld\nmax_rss_bytes=%lld\n", name, (int)pid,
 		timeval_ns(cost->ru_utime), timeval_ns(cost->ru_stime), (long long)cost->ru_maxrss * 1024);
 	print_or_null(out, "read_bytes", read_bytes);
 	print_or_null(out, "write_bytes", write_bytes);
 	fprintf(out, "ended_ns=%lld\n", (long long)ended_ns);
 	fprintf(out, "exit_status=%d\n", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-	fclose(out);
+	if (fclose(out))
+		warn("%s: %s", path, strerror(errno));
 }
 
 /* run NAME COSTFILE LOGFILE PIDFILE INSTANCE COMMAND...: prints the command as JSON.

@@ -403,7 +403,7 @@ static void take_snapshot(struct sampler *sampler, int seq)
 	kept_sweep(&sampler->threads, sampler->seq);
 	fprintf(sampler->out, "Z %lld %d %lld %lld\n", (long long)clock_ns(CLOCK_MONOTONIC), seq, sampler->files,
 		sampler->bytes);
-	if (fflush(sampler->out))
+	if (flush_all(sampler->out))
 		die("writing the snapshot: %s", strerror(errno));
 }
 

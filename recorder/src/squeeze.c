@@ -336,6 +336,26 @@ static void look(struct folder *folder, int with_perf)
 		closedir(raw);
 }
 
+/* The disk of a host that went down may have a hole, or the index a frame, and not the frame itself. Pages of ftrace stand
+ * alone: the hole is left out. A perf.data keeps it, as its records have places. */
+static void pass_lost(struct squeezed *file, int live, int stored, int64_t size)
+{
+	off_t data = lseek(live, (off_t)file->raw, SEEK_DATA);
+	int is_without_holes = data < 0 && errno != ENXIO;
+	int64_t next = data < 0 ? size : data;
+	struct stat info;
+
+	if (!fstat(stored, &info) && info.st_size < file->stored)
+		warn("%s.zst: %lld bytes at %lld were lost: the host went down while they were written, and what follows cannot be read",
+		     file->path, (long long)(file->stored - info.st_size), (long long)info.st_size);
+	if (is_without_holes || next == file->raw)
+		return;
+	warn("%s: %lld bytes at %lld were lost: the host went down while they were compressed", file->path,
+	     (long long)(next - file->raw), (long long)file->raw);
+	if (!file->head)
+		file->raw = next;
+}
+
 /* The rest of each file that was begun, and the header; then the file goes. */
 static int finish(struct folder *folder)
 {
@@ -353,8 +373,10 @@ static int finish(struct folder *folder)
 			close(live);
 			continue; /* it was given up: the file is as it was */
 		}
-		error = stored < 0 || (!file->is_claimed && claim(folder, file, live, stored)) || fstat(live, &info) ||
-			ftruncate(stored, (off_t)file->stored);
+		error = stored < 0 || (!file->is_claimed && claim(folder, file, live, stored)) || fstat(live, &info);
+		if (!error)
+			pass_lost(file, live, stored, info.st_size);
+		error = error || ftruncate(stored, (off_t)file->stored);
 		while (!error && file->raw < info.st_size) {
 			int64_t before = file->raw;
 

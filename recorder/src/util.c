@@ -189,6 +189,17 @@ int write_all(int fd, const void *data, size_t length)
 	return 0;
 }
 
+int flush_all(FILE *file)
+{
+	int failed;
+
+	errno = 0;
+	failed = fflush(file) || ferror(file);
+	if (failed && !errno)
+		errno = EIO;
+	return failed ? -1 : 0;
+}
+
 int read_at(int fd, void *data, size_t length, uint64_t offset)
 {
 	char *at = data;

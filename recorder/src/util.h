@@ -45,6 +45,8 @@ int read_file_at(int folder, const char *path, struct buffer *out, size_t limit)
 /* Writes text to an existing file such as a control file of tracefs. 0, or the errno. */
 int write_control(const char *path, const char *text);
 int write_all(int fd, const void *data, size_t length);
+/* Whether all that was printed is in the file: 0, or -1. A flush that succeeds says nothing of a write before it that failed. */
+int flush_all(FILE *file);
 /* All of `length` bytes at `offset`: 0, or -1. */
 int read_at(int fd, void *data, size_t length, uint64_t offset);
 

@@ -16,8 +16,8 @@ use super::tracing_data::TracingData;
 
 /// The bit of a place that is in the arena of decompressed records.
 const IN_ARENA: u64 = 1 << 63;
-/// A time above this is damage: 146 years in ns.
-pub const LATEST_NS: u64 = 1 << 62;
+/// A time above this is damage: 73 years in ns. Columns of times hold no larger numbers.
+pub const LATEST_NS: u64 = 1 << 61;
 
 /// What was found when the file was read once.
 pub struct Recording {

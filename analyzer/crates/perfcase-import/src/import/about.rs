@@ -74,6 +74,10 @@ pub(super) fn host(session: &mut Session, capture: &Capture) -> Result<HostFiles
         let text = std::str::from_utf8(&content).ok();
         if member.path == "host/kallsyms" {
             found.kallsyms = text.and_then(Kallsyms::parse);
+            if !content.is_empty() && !content.ends_with(b"\n") {
+                let message = "the list ends within a line: functions of the kernel behind it have no names";
+                session.issue(Issue::error("truncated", message).of(&member.path).at(content.len() as u64));
+            }
         }
         if let (Some(name), Some(text)) = (member.path.strip_prefix("host/"), text) {
             host_rows::file(session, &mut found.facts, name, text, start_ns);

@@ -80,6 +80,11 @@ fn generated_code(session: &mut Session, capture: &Capture) -> Result<Vec<Opened
 fn declare(session: &mut Session, capture: &Capture) -> Vec<(String, SourceId)> {
     let mut known = Vec::new();
     let Some(manifest) = &capture.manifest else { return known };
+    if manifest.recorder.stopped_by.as_deref() == Some("unfinished") {
+        let message = "the recorder was killed: the end of each source may be missing, and its last file may be cut";
+        let hint = "what it wrote is here; record again if what is missing matters";
+        session.issue(Issue::warning("unfinished", message).hint(hint));
+    }
     // A command begins after all sources started: its first record is its beginning. If it ended before the recording did, its last is its end.
     let is_of_command = manifest.recorder.target.mode.as_deref() == Some("command");
     let is_whole_command =
@@ -213,7 +218,8 @@ fn list_symbols(session: &mut Session, capture: &Capture, known: &[(String, Sour
         Ok(content) => {
             note_problems(session, Some(member), content.problems());
             let input = input_of(session, capture, known, member);
-            symbol_list::read(session, input.source, &member.path, &String::from_utf8_lossy(&content));
+            let size_of = |path: &str| capture.member(path).and_then(|member| member.size_bytes);
+            symbol_list::read(session, input.source, &member.path, &String::from_utf8_lossy(&content), size_of);
         }
         Err(error) => note_unreadable(session, member, error)?,
     }

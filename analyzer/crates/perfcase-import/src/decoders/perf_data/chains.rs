@@ -7,18 +7,22 @@ use perfcase_decode::perf_data::recording::Recording;
 use perfcase_decode::perf_data::sample::{More, field};
 use perfcase_symbols::unwind::{Machine, Registers};
 
+use crate::model::stacks::{CONTEXT_MAX, context_is_kernel};
 use crate::session::{Callers, EndReason, Session, UserState};
 
 /// PERF_CONTEXT_USER of perf_event.h.
 const USER: u64 = -512i64 as u64;
-/// The smallest entry of a callchain that is a marker (PERF_CONTEXT_MAX).
-const CONTEXT_MAX: u64 = -4095i64 as u64;
 /// PERF_SAMPLE_BRANCH_CALL_STACK.
 const BRANCH_CALL_STACK: u64 = 1 << 11;
 /// PERF_SAMPLE_REGS_ABI_32.
 const ABI_32: u64 = 1;
 /// The default of kernel.perf_event_max_stack.
 const USUAL_MAX_STACK: usize = 127;
+
+/// Tells whether a callchain has a marker of no known kind: what stands behind it is left out.
+pub fn has_odd_marker(chain: &[u64]) -> bool {
+    chain.iter().any(|&entry| entry >= CONTEXT_MAX && context_is_kernel(entry).is_none())
+}
 
 /// Puts the best user part into a callchain. Gives the reason why it ends, where that is known, and the kind of its
 /// addresses.

@@ -46,6 +46,8 @@ pub struct Scratch {
     pub counts: [u64; 64],
     /// Callchains with a user part that should have followed and did not.
     pub cut_chain_count: u64,
+    /// Callchains with a marker of no known kind.
+    pub odd_chain_count: u64,
     /// Tracepoint samples without a time.
     pub untimed_count: u64,
     /// Other samples without a time.
@@ -65,6 +67,7 @@ impl Default for Scratch {
             stack_bytes: 0,
             counts: [0; 64],
             cut_chain_count: 0,
+            odd_chain_count: 0,
             untimed_count: 0,
             untimed_sample_count: 0,
             opaque_raw_count: 0,
@@ -190,11 +193,14 @@ impl Rows<'_> {
             tid = None;
         }
         let utid = tid.map(|tid| self.session.utid(clock_ns, tid, pid));
+        // A process whose number is damaged is that of the thread.
+        let pid = pid.or_else(|| self.session.model.threads.all.get(utid? as usize)?.pid);
         let stack_id = sample.callchain.and_then(|chain| {
             copy(chain, &mut self.scratch.chain);
             let is_whole = deferred::join(&mut self.scratch.chain, tid.unwrap_or(-1), recording, file);
             self.scratch.cut_chain_count += u64::from(!is_whole);
             let chain = &mut self.scratch.chain;
+            self.scratch.odd_chain_count += u64::from(is_whole && chains::has_odd_marker(chain));
             let end = chains::complete(chain, sample.more.as_deref(), &event.attr, recording, pid, self.session);
             self.session.stack(pid, cpu_mode, chain, end)
         });

@@ -33,6 +33,12 @@ pub fn note(recording: &mut Recording, decoded: &Scratch) {
             Issue::warning(kind, message).hint("larger buffers (perf record -m)")
         });
     }
+    if decoded.odd_chain_count > 0 {
+        let message = "callchains have a marker of no known kind: what stands behind it is left out";
+        problems.note_many("damaged_callchain", 0, decoded.odd_chain_count, |kind| {
+            Issue::warning(kind, message).hint("perf report leaves these callchains out")
+        });
+    }
     if decoded.untimed_count > 0 {
         let message = "tracepoints were recorded without times: they are in `sample`, but not in the tables of their events, \
              and no thread states, system calls or requests are made of them";
