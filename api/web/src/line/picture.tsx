@@ -23,7 +23,7 @@ import { type PieceOf, pieceAt, saidOf, type Shows } from "./lanes";
 import { useMoving } from "./moving";
 import type { Move } from "./order";
 import { moved, type Span, zoomed } from "./span";
-import { type Above, type Box, drawAbove } from "./overlay";
+import { type Above, type Box, drawAbove, hasAny } from "./overlay";
 import { heatRow, heightOf, type LaneTrack, momentOf, partAt, type Pick, type Placed } from "./tracks";
 import "./line.css";
 
@@ -83,6 +83,8 @@ export function Picture(props: PictureProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const width = useWidth(scroller);
   const [base, above] = [useRef<HTMLCanvasElement>(null), useRef<HTMLCanvasElement>(null)];
+  /** The size of the upper canvas while nothing is drawn on it. */
+  const clear = useRef<string | null>(null);
   const { isDark } = useStore(theme);
   const [scroll, setScroll] = useState(0);
   const [view, setView] = useState(0);
@@ -134,15 +136,15 @@ export function Picture(props: PictureProps) {
     base.current!.dataset.painted = `${from}..${to}`;
   }, [tracks, from, to, names, width, height, scroll, data, loaded, gaps, paint]);
   useLayoutEffect(() => {
+    const row = pick && !picked ? (tracks.find(({ id }) => id === pick.id) ?? null) : null;
+    const shown = { part: drag ?? part, cursor: point?.ns ?? null, picked, row, arrow: props.arrow, path: props.path };
+    const size = hasAny(shown) ? null : `${width} ${height}`;
+    // Nothing above the tracks, as in the frame before: to clear it again would have all of its pixels put together again.
+    if (size !== null && size === clear.current) return;
     const context = width ? sized(above.current!, width, height) : null;
     if (!context) return;
-    const row = pick && !picked ? (tracks.find(({ id }) => id === pick.id) ?? null) : null;
-    const cursor = point?.ns ?? null;
-    drawAbove(
-      context,
-      { part: drag ?? part, cursor, picked, row, arrow: props.arrow, path: props.path },
-      { span, names, width, height, scroll, paint },
-    );
+    drawAbove(context, shown, { span, names, width, height, scroll, paint });
+    clear.current = size;
   });
 
   const here = Math.max(
@@ -335,6 +337,26 @@ export function Picture(props: PictureProps) {
     move();
     event.preventDefault();
   };
+  // In a frame in which only the time moves the titles stay as they are, and nothing of them is looked at.
+  const labels = useMemo(
+    () => (
+      <Labels
+        tracks={inSight(tracks, scroll - 200, height + 400)}
+        total={total}
+        width={names}
+        current={current?.id ?? null}
+        pick={pick}
+        cursor={point?.ns ?? null}
+        startNs={props.startNs}
+        pinned={props.pinned}
+        onPick={props.onPick}
+        onTurn={props.onTurn}
+        onPin={props.onPin}
+        moving={props.onMove && moving}
+      />
+    ),
+    [tracks, scroll, height, names, current?.id, pick?.id, point?.ns, props.startNs, props.pinned?.join(), moving.edge],
+  );
   const spoken = picked && current && shows && picked.track.id === current.id && picked.shows === shows;
   const piece = spoken
     ? pieceAt<PieceOf[Shows]>(
@@ -368,20 +390,7 @@ export function Picture(props: PictureProps) {
           <canvas ref={base} class="line-canvas" />
           <canvas ref={above} class="line-above" />
         </div>
-        <Labels
-          tracks={inSight(tracks, scroll - 200, height + 400)}
-          total={total}
-          width={names}
-          current={current?.id ?? null}
-          pick={pick}
-          cursor={point?.ns ?? null}
-          startNs={props.startNs}
-          pinned={props.pinned}
-          onPick={props.onPick}
-          onTurn={props.onTurn}
-          onPin={props.onPin}
-          moving={props.onMove && moving}
-        />
+        {labels}
         {point?.text && <Tip {...point} width={width} scroll={scroll} />}
       </div>
       <p class="visually-hidden" aria-live="polite">
