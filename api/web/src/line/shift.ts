@@ -1,0 +1,129 @@
+/** While time or tracks move, what is drawn is shifted, and only what comes into sight is drawn. Where time rests all of it is drawn. */
+
+import { AXIS, draw, inSight, type Picture } from "./draw";
+import { hasNames } from "./pieces";
+import type { Area } from "./pixels";
+import { type Span, ticks } from "./span";
+import type { Placed } from "./tracks";
+
+/** What a canvas has. */
+export interface Drawn {
+  tracks: readonly Placed[];
+  /** Its span is what the pixels show: while time moves, less than half a pixel beside what is asked for. */
+  picture: Picture;
+  /** Pixels of the canvas for one of the page. */
+  density: number;
+  /** All of it was drawn: nothing was shifted. */
+  isWhole: boolean;
+}
+
+/** From here on tracks are drawn; above stand the times of the axis. */
+const EDGE = AXIS - 4;
+const SAME = ["names", "width", "height", "data", "loaded", "gaps", "paint"] as const;
+/** A part of the canvas that is worth keeping. */
+const KEPT = 0.25;
+
+/** Brings a canvas up to date; `before`: what it has, null: nothing. */
+export function drawAfter(
+  context: CanvasRenderingContext2D,
+  tracks: readonly Placed[],
+  picture: Picture,
+  before: Drawn | null,
+  isMoving: boolean,
+): Drawn {
+  const density = context.getTransform().a;
+  const shift = before?.density === density && before.tracks === tracks ? shiftOf(before, picture, isMoving) : null;
+  if (!shift) {
+    draw(context, tracks, picture);
+    return { tracks, picture, density, isWhole: true };
+  }
+  const [right, down] = shift;
+  if (!right && !down) return before!;
+  const was = before!.picture;
+  const ns = (right / density) * pixelOf(was);
+  const span: Span = [was.span[0] - ns, was.span[1] - ns];
+  const now = { ...picture, span, moved: was.moved + right / density };
+  if (right && stepOf(was) !== stepOf(now)) {
+    draw(context, tracks, picture);
+    return { tracks, picture, density, isWhole: true };
+  }
+  move(context, now, shift);
+  for (const area of uncovered(tracks, was, now, shift, density)) draw(context, tracks, now, area);
+  return { tracks, picture: now, density, isWhole: false };
+}
+
+/** By how many pixels of the canvas what is drawn goes to the right or down; null: all is to be drawn. */
+function shiftOf({ picture: was, density }: Drawn, now: Picture, isMoving: boolean): [number, number] | null {
+  if (SAME.some((one) => was[one] !== now[one])) return null;
+  // A part of a pixel cannot be kept.
+  if (!Number.isInteger(now.names * density) || !Number.isInteger(EDGE * density)) return null;
+  const [before, after] = [was.span[1] - was.span[0], now.span[1] - now.span[0]];
+  const isSame = was.span[0] === now.span[0] && was.span[1] === now.span[1] && was.moved === 0;
+  if (isMoving ? Math.abs(after - before) > 1e-9 * before : !isSame) return null;
+  const right = isSame ? 0 : Math.round(((was.span[0] - now.span[0]) / pixelOf(was)) * density);
+  const down = (was.scroll - now.scroll) * density;
+  if ((right && down) || !Number.isInteger(down)) return null;
+  const isFar =
+    Math.abs(right) > (1 - KEPT) * (now.width - now.names) * density ||
+    Math.abs(down) > (1 - KEPT) * (now.height - EDGE) * density;
+  return isFar ? null : [right, down];
+}
+
+/** ns of a pixel of the page. */
+const pixelOf = ({ span: [from, to], names, width }: Picture) => (to - from) / Math.max(width - names, 1);
+
+/** Which moments have a line: as a text, since a step that is a sum is not exact. */
+function stepOf({ span, names, width }: Picture): string {
+  const [first, second] = ticks(span, width - names);
+  return first && second ? (second.at - first.at).toPrecision(6) : "";
+}
+
+function move(context: CanvasRenderingContext2D, { names }: Picture, [right, down]: [number, number]): void {
+  const { canvas } = context;
+  const density = context.getTransform().a;
+  context.save();
+  context.resetTransform();
+  context.beginPath();
+  context.rect(names * density, EDGE * density, canvas.width, canvas.height);
+  context.clip();
+  context.globalCompositeOperation = "copy";
+  context.drawImage(canvas, right, down);
+  context.restore();
+}
+
+/** What is to be drawn after a shift, in areas of whole pixels. */
+function uncovered(
+  tracks: readonly Placed[],
+  was: Picture,
+  now: Picture,
+  [right, down]: [number, number],
+  density: number,
+): Area[] {
+  const { names, width, height, scroll } = now;
+  const whole = (to: number) => Math.floor(to * density) / density;
+  if (down > 0) return [[names, EDGE, width, EDGE + down / density]];
+  if (down < 0) return [[names, whole(height + down / density - 1), width, height]];
+  const strip: Area =
+    right > 0
+      ? [names, EDGE, names + right / density, height]
+      : [whole(width + right / density - 1), EDGE, width, height];
+  const bands: Area[] = [];
+  const both: Span = [Math.min(was.span[0], now.span[0]), Math.max(was.span[1], now.span[1])];
+  for (const track of inSight(tracks, scroll + EDGE - AXIS, height - EDGE)) {
+    if (isShifted(track, now, both)) continue;
+    const top = Math.max(whole(AXIS + track.top - scroll), EDGE);
+    const bottom = Math.min(whole(AXIS + track.top + track.height - scroll + 1), height);
+    const last = bands.at(-1);
+    if (last && last[3] >= top) bands[bands.length - 1] = [names, last[1], width, bottom];
+    else bands.push([names, top, width, bottom]);
+  }
+  return [[names, 0, width, EDGE], strip, ...bands];
+}
+
+/** Whether all that is in it goes with the time: what stands at the edge of the picture does not. */
+function isShifted(track: Placed, picture: Picture, seen: Span): boolean {
+  if (track.kind === "chart" || track.kind === "heat") return false;
+  if (track.kind !== "lane") return true;
+  const runs = track.shows.includes("runs") ? picture.data.runs.get(track.of) : undefined;
+  return !runs || !hasNames(runs, seen, pixelOf(picture));
+}
