@@ -52,7 +52,9 @@ def test_decoded_lanes_are_the_rows() -> None:
         ]  # fmt: skip
         # In the order of the views, and in any other.
         given.append(sorted(rows, key=lambda row: row[0]) if chance.random() < 0.7 else rows)
-    assert run("line/decode.ts", DECODED, json.dumps([answer(rows) for rows in given])) == [lanes(rows) for rows in given]
+    assert run("line/decode.ts", DECODED, json.dumps([answer(rows) for rows in given])) == [
+        lanes(rows) for rows in given
+    ]
 
 
 def test_an_answer_that_is_not_whole_is_an_error() -> None:

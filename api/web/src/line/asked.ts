@@ -8,7 +8,7 @@ import type { filterParams } from "../app/route";
 import { sqlOf } from "../parts/sql";
 import { type Ask, type Question, useAnswers } from "./answers";
 import type { Decoded } from "./decode";
-import { inWorker } from "./decoder";
+import { inWorker, prepare } from "./decoder";
 import { type Data, inSight, type Loaded } from "./draw";
 import { type Lane, laneByNumber, SHAPES, type Shows } from "./lanes";
 import type { Box } from "./overlay";
@@ -56,8 +56,10 @@ export function useThreads(captureId: string, scope: ReturnType<typeof filterPar
 
 const made = new WeakMap<Decoded, Map<number, Lane>>();
 const showsOf = (place: string) => place.split(" ")[0] as Shows;
-const forLanes: Ask<Decoded> = async ({ path, query, urgency }, signal, place) =>
-  inWorker(await bytesByColumn(path, query, signal, urgency), SHAPES[showsOf(place)]);
+const forLanes: Ask<Decoded> = async ({ path, query, urgency }, signal, place) => {
+  prepare();
+  return inWorker(await bytesByColumn(path, query, signal, urgency), SHAPES[showsOf(place)]);
+};
 
 /** The pieces of the lanes in sight, in portions of threads, so that scrolling asks only for what is new. */
 export function useLanes(
@@ -129,7 +131,7 @@ export function useLanes(
     isOld,
     isAwaited: found.some(({ answer }) => answer?.isAwaited),
     failed,
-    again: answers.again,
+    again: failed?.kind === "page" ? () => location.reload() : answers.again,
   };
 }
 

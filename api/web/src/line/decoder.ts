@@ -13,13 +13,17 @@ let worker: Worker | undefined;
 const awaited = new Map<number, Awaited>();
 let counted = 0;
 
+/** It starts while the first answer is awaited. */
+export function prepare(): Worker {
+  return (worker ??= started());
+}
+
 /** The bytes are gone afterwards: they are handed over. */
 export function inWorker(bytes: ArrayBuffer, shape: Shape): Promise<Decoded> {
-  worker ??= started();
   const job: Job = { number: ++counted, bytes, shape };
   return new Promise((give, fail) => {
     awaited.set(job.number, { give, fail });
-    worker!.postMessage(job, [bytes]);
+    prepare().postMessage(job, [bytes]);
   });
 }
 
@@ -31,11 +35,11 @@ function started(): Worker {
     if (data.found) one?.give(data.found);
     else one?.fail(new ApiError("cut", "the answer is not whole"));
   });
-  // It does not start, or it has no memory left: who asks again starts another one.
+  // Another version of perfcase has another file; or it has no memory left.
   made.addEventListener("error", () => {
     made.terminate();
     worker = undefined;
-    for (const { fail } of awaited.values()) fail(new ApiError("internal", "this browser could not decode the answer"));
+    for (const { fail } of awaited.values()) fail(new ApiError("page", "what decodes the lanes did not start"));
     awaited.clear();
   });
   return made;

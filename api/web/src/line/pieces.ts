@@ -79,7 +79,12 @@ const BRUSHES: Record<Shows, (lane: Lane, where: Where) => Brush> = {
     const own = words.map((word) => stateOf(word ?? "").colour);
     const colours = own.map((colour) => wordOf(paint.get(colour)!));
     const shares = STATES.map(({ colour, column }) => ({ word: wordOf(paint.get(colour)!), spent: numbers[column]! }));
+    const stacked = Uint32Array.from(shares, ({ word }) => word);
     const counts = numbers.interval_count!;
+    const lowest = (top + HEIGHTS.states - 2) * pixels.scale - 1;
+    const tall = high * pixels.scale;
+    const isExact = Number.isInteger(lowest) && Number.isInteger(tall);
+    const heights = new Float64Array(shares.length);
     return (row) => {
       if (counts[row] === 1) {
         const isThin = own[at[row]!] === "--state-sleep";
@@ -87,12 +92,17 @@ const BRUSHES: Record<Shows, (lane: Lane, where: Where) => Brush> = {
         return;
       }
       // Several in a pixel: their shares stand on each other.
-      let y = top + HEIGHTS.states - 2;
       let all = 0;
-      for (const { spent } of shares) all += spent[row]!;
-      for (const { word, spent } of shares) {
-        const part = (high * spent[row]!) / (all || 1);
-        if (part > 0) pixels.rows(word, y - part, part);
+      for (let number = 0; number < shares.length; number++) all += heights[number] = shares[number]!.spent[row]!;
+      for (let number = 0; number < shares.length; number++) heights[number]! *= tall / (all || 1);
+      if (isExact) {
+        pixels.stack(stacked, heights, lowest);
+        return;
+      }
+      let y = top + HEIGHTS.states - 2;
+      for (let number = 0; number < shares.length; number++) {
+        const part = heights[number]! / pixels.scale;
+        if (part > 0) pixels.rows(stacked[number]!, y - part, part);
         y -= part;
       }
     };

@@ -20,7 +20,7 @@ export class Pixels {
   constructor(
     private readonly wide: number,
     private readonly high: number,
-    private readonly scale: number,
+    readonly scale: number,
   ) {
     this.canvas = new OffscreenCanvas(wide, high);
     this.context = this.canvas.getContext("2d")!;
@@ -75,6 +75,48 @@ export class Pixels {
     }
   }
 
+  /**
+   * Paints shares that stand on each other and fill rows of the canvas, from the lowest row upwards: a row that several have is their
+   * mean. `heights`: in rows. Most of a picture that was zoomed out is this.
+   */
+  stack(words: Uint32Array, heights: Float64Array, lowest: number): void {
+    let row = lowest | 0;
+    // What of the row no share has yet, and the colours of those that have the rest.
+    let [room, red, green, blue] = [1, 0, 0, 0];
+    for (let number = 0; number < heights.length; number++) {
+      let height = heights[number]!;
+      if (height < LEAST) continue;
+      const word = words[number]!;
+      if (room < 1) {
+        const share = height < room ? height : room;
+        red += share * (word & 255);
+        green += share * ((word >>> 8) & 255);
+        blue += share * ((word >>> 16) & 255);
+        room -= share;
+        height -= share;
+        if (room > LEAST) continue;
+        this.row((255 << 24) | ((blue + 0.5) << 16) | ((green + 0.5) << 8) | (red + 0.5), row--);
+        room = 1;
+      }
+      for (let whole = (height + LEAST) | 0; whole > 0; whole--) {
+        this.row(word, row--);
+        height--;
+      }
+      if (height < LEAST) continue;
+      red = height * (word & 255);
+      green = height * ((word >>> 8) & 255);
+      blue = height * ((word >>> 16) & 255);
+      room = 1 - height;
+    }
+  }
+
+  private row(word: number, row: number): void {
+    if (row < this.top || row >= this.bottom) return;
+    const { words, wide, end } = this;
+    const last = row * wide + end;
+    for (let place = row * wide + this.begin; place < last; place++) words[place] = word;
+  }
+
   /** Draws what was painted above what the canvas has. */
   show(onto: CanvasRenderingContext2D): void {
     const { left, top } = this;
@@ -89,6 +131,8 @@ export class Pixels {
 }
 
 const WHOLE = 0.996;
+/** A part of a row that is none: sums of shares are not exact. */
+const LEAST = 1e-6;
 const buffers = new WeakMap<HTMLCanvasElement, Pixels>();
 const words = new Map<string, number>();
 /** A colour of the style sheet as the four bytes of a pixel: red is the lowest, as on every machine that has a browser. */

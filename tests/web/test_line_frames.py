@@ -1,0 +1,146 @@
+"""Frames of a moved time line: what is kept of the frame before is what would be drawn, and nothing but the picture is made for each frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.web.chromium import Page
+from tests.web.conftest import Site
+from tests.web.line import SETTLED, opened, settled
+
+ACTS = """
+const line = document.querySelector('.line'), canvas = document.querySelector('.line-canvas');
+const frame = () => new Promise(requestAnimationFrame);
+const pan = (pixels) => line.dispatchEvent(new WheelEvent('wheel', { shiftKey: true, deltaX: pixels, bubbles: true, cancelable: true }));
+const pixels = () => {
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  return copy.getImageData(0, 0, canvas.width, canvas.height).data;
+};
+const differ = (a, b) => {
+  if (a.length !== b.length) return a.length;
+  let found = 0;
+  for (let at = 0; at < a.length; at++) if (Math.abs(a[at] - b[at]) > 2) found++;
+  return found;
+};
+const far = Math.floor(0.9 * (canvas.clientWidth - 190));
+"""
+"""What a script does with a picture."""
+PANNED = f"""(async () => {{ {ACTS}
+  const found = [];
+  for (const step of [20, -13, 1, -40]) {{
+    let shifted = 0;
+    for (let number = 0; number < 6; number++) {{
+      pan(step);
+      await frame();
+      shifted += canvas.dataset.drawn === 'part';
+    }}
+    const kept = pixels();
+    // Too far for anything to be kept, and back: all of it is drawn, while it still moves.
+    pan(far);
+    await frame();
+    pan(-far);
+    await frame();
+    found.push([shifted, canvas.dataset.drawn, differ(kept, pixels())]);
+  }}
+  return found;
+}})()"""
+SCROLLED = f"""(async () => {{ {ACTS}
+  const found = [];
+  for (const step of [15, -7, 60]) {{
+    let shifted = 0;
+    for (let number = 0; number < 4; number++) {{
+      line.scrollTop += step;
+      await frame(); await frame();
+      shifted += canvas.dataset.drawn === 'part';
+    }}
+    const [kept, top] = [pixels(), line.scrollTop];
+    for (const to of [top + line.clientHeight, top]) {{
+      line.scrollTop = to;
+      await frame(); await frame();
+    }}
+    found.push([shifted, canvas.dataset.drawn, differ(kept, pixels())]);
+  }}
+  return found;
+}})()"""
+KEEP = f"(() => {{ {ACTS} globalThis.kept = pixels(); return canvas.dataset.drawn; }})()"
+PARTS = {
+    "charts and CPUs": "zoom=6s..10s",
+    "names of runs": "zoom=9s..9.02s&turn=host",
+    "the end": "zoom=15s..17s&turn=host&turn=cpus",
+    "all": "turn=host&zoom=0.2s..17.2s",
+}
+
+
+@pytest.fixture
+def low(page: Page) -> Iterator[Page]:
+    """A window in which there is much to scroll."""
+    page.resize(1280, 600)
+    yield page
+    page.call("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
+
+
+@pytest.mark.parametrize("density", [1, 1.25, 2])
+@pytest.mark.parametrize("part", PARTS)
+def test_what_is_shifted_is_what_would_be_drawn(part: str, density: float, low: Page, site: Site) -> None:
+    page = low
+    page.call("Emulation.setDeviceMetricsOverride", width=1280, height=600, deviceScaleFactor=density, mobile=False)
+    opened(page, site.at(f"c/{site.ids['x86_64']}/timeline?{PARTS[part]}"))
+    # Titles take 190 pixels: at 1.25 their edge is within a pixel of the screen, so nothing is kept sideways.
+    can_shift = density != 1.25
+    for shifted, drawn, different in page.see(PANNED):
+        assert (shifted >= 4) == can_shift
+        assert drawn == "whole"
+        assert different == 0
+    settled(page)
+    for shifted, drawn, different in page.see(SCROLLED):
+        assert shifted >= 3
+        assert drawn == "whole"
+        assert different == 0
+
+
+def test_a_link_shows_the_same_as_the_picture_that_was_moved(page: Page, site: Site) -> None:
+    opened(page, site.at(f"c/{site.ids['x86_64']}/timeline?zoom=6s..10s"))
+    page.see(f"(async () => {{ {ACTS} for (let number = 0; number < 9; number++) {{ pan(7); await frame(); }} }})()")
+    settled(page)
+    assert page.see(KEEP) == "whole"
+    moved = page.see("[...kept].reduce((sum, one) => (31 * sum + one) | 0, 0)")
+    opened(page, page.see("location.href"))
+    page.see(KEEP)
+    assert page.see("[...kept].reduce((sum, one) => (31 * sum + one) | 0, 0)") == moved
+
+
+def test_only_the_picture_is_made_for_a_frame(page: Page, site: Site) -> None:
+    opened(page, site.at(f"c/{site.ids['x86_64']}/timeline?zoom=6s..10s"))
+    # The whole page writes down what it asks for, each time that it is made.
+    made, titles, said = page.see(f"""(async () => {{ {ACTS}
+      pan(10);
+      await frame(); await frame();
+      const stringify = JSON.stringify, head = document.querySelector('.line-head .quiet');
+      const before = head.innerText;
+      let [made, titles] = [0, 0];
+      JSON.stringify = (...given) => (made++, stringify(...given));
+      const observer = new MutationObserver((all) => (titles += all.length));
+      observer.observe(document.querySelector('.line-labels'), {{ subtree: true, childList: true, attributes: true, characterData: true }});
+      for (let number = 0; number < 5; number++) {{ pan(10); await frame(); }}
+      JSON.stringify = stringify;
+      observer.disconnect();
+      return [made, titles, before !== head.innerText];
+    }})()""")
+    assert made == 0
+    assert titles == 0
+    assert said, "the head says which part is seen now"
+
+
+def test_lanes_are_decoded_beside_the_main_thread(page: Page, site: Site) -> None:
+    page.open("about:blank")
+    # The answers are there, but what decodes them is not.
+    page.call("Network.setBlockedURLs", urls=["*/decode*"])
+    page.open(site.at(f"c/{site.ids['tcp']}/timeline"))
+    page.has("This part of the page could not be fetched.", ".problem")
+    page.call("Network.setBlockedURLs", urls=[])
+    page.click(".problem button", "Load the page again")
+    page.until(f"!document.querySelector('.problem') && {SETTLED}")
+    page.problems.clear()
