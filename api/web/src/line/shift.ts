@@ -9,7 +9,7 @@ import type { Placed } from "./tracks";
 /** What a canvas has. */
 export interface Drawn {
   tracks: readonly Placed[];
-  /** Its span is what the pixels show: while time moves, less than half a pixel beside what is asked for. */
+  /** Its span is what the pixels show: while time moves, at most a pixel or two beside what is asked for. */
   picture: Picture;
   /** Pixels of the canvas for one of the page. */
   density: number;
@@ -40,9 +40,9 @@ export function drawAfter(
   const [right, down] = shift;
   if (!right && !down) return before!;
   const was = before!.picture;
-  const ns = (right / density) * pixelOf(was);
+  const ns = right * pixelOf(was);
   const span: Span = [was.span[0] - ns, was.span[1] - ns];
-  const now = { ...picture, span, moved: was.moved + right / density };
+  const now = { ...picture, span, moved: was.moved + right };
   if (right && stepOf(was) !== stepOf(now)) {
     draw(context, tracks, picture);
     return { tracks, picture, density, isWhole: true };
@@ -52,20 +52,20 @@ export function drawAfter(
   return { tracks, picture: now, density, isWhole: false };
 }
 
-/** By how many pixels of the canvas what is drawn goes to the right or down; null: all is to be drawn. */
+/** By how many pixels what is drawn goes to the right or down; null: all is to be drawn. */
 function shiftOf({ picture: was, density }: Drawn, now: Picture, isMoving: boolean): [number, number] | null {
   if (SAME.some((one) => was[one] !== now[one])) return null;
-  // A part of a pixel cannot be kept.
-  if (!Number.isInteger(now.names * density) || !Number.isInteger(EDGE * density)) return null;
+  // Edges are those of pixels, of the page and of the canvas: a part of one cannot be kept.
+  const step = [1, 2, 4].find((pixels) => Number.isInteger(pixels * density));
+  if (!step || !Number.isInteger(now.names * density) || !Number.isInteger(EDGE * density)) return null;
   const [before, after] = [was.span[1] - was.span[0], now.span[1] - now.span[0]];
   const isSame = was.span[0] === now.span[0] && was.span[1] === now.span[1] && was.moved === 0;
   if (isMoving ? Math.abs(after - before) > 1e-9 * before : !isSame) return null;
-  const right = isSame ? 0 : Math.round(((was.span[0] - now.span[0]) / pixelOf(was)) * density);
-  const down = (was.scroll - now.scroll) * density;
-  if ((right && down) || !Number.isInteger(down)) return null;
+  const right = isSame ? 0 : Math.round((was.span[0] - now.span[0]) / pixelOf(was) / step) * step;
+  const down = was.scroll - now.scroll;
+  if ((right && down) || down % step) return null;
   const isFar =
-    Math.abs(right) > (1 - KEPT) * (now.width - now.names) * density ||
-    Math.abs(down) > (1 - KEPT) * (now.height - EDGE) * density;
+    Math.abs(right) > (1 - KEPT) * (now.width - now.names) || Math.abs(down) > (1 - KEPT) * (now.height - EDGE);
   return isFar ? null : [right, down];
 }
 
@@ -87,7 +87,7 @@ function move(context: CanvasRenderingContext2D, { names }: Picture, [right, dow
   context.rect(names * density, EDGE * density, canvas.width, canvas.height);
   context.clip();
   context.globalCompositeOperation = "copy";
-  context.drawImage(canvas, right, down);
+  context.drawImage(canvas, right * density, down * density);
   context.restore();
 }
 
@@ -101,12 +101,12 @@ function uncovered(
 ): Area[] {
   const { names, width, height, scroll } = now;
   const whole = (to: number) => Math.floor(to * density) / density;
-  if (down > 0) return [[names, EDGE, width, EDGE + down / density]];
-  if (down < 0) return [[names, whole(height + down / density - 1), width, height]];
+  if (down > 0) return [[names, EDGE, width, EDGE + down]];
+  if (down < 0) return [[names, whole(height + down - 1), width, height]];
   const strip: Area =
     right > 0
-      ? [names, EDGE, names + right / density, height]
-      : [whole(width + right / density - 1), EDGE, width, height];
+      ? [names, EDGE, names + right, height]
+      : [whole(width + right - 1), EDGE, width, height];
   const bands: Area[] = [];
   const both: Span = [Math.min(was.span[0], now.span[0]), Math.max(was.span[1], now.span[1])];
   for (const track of inSight(tracks, scroll + EDGE - AXIS, height - EDGE)) {
