@@ -105,7 +105,7 @@ def rested(page: Page) -> None:
 def closer(page: Page) -> None:
     """Zoom in: there is nothing beside the whole recording."""
     page.see("document.querySelector('.line').focus()")
-    for _ in range(4):
+    for _ in range(6):
         page.press("w")
     time.sleep(0.3)
     rested(page)

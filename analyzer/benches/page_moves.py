@@ -27,7 +27,8 @@ WAYS = {
         "(number) => number % 6 || roll({ ctrlKey: true, deltaY: -1 })",
         "(number) => number % 6 || roll({ ctrlKey: true, deltaY: 1 })",
     ),
-    "pan": SIDEWAYS,
+    # To and fro: what lies further away is asked for when it rests.
+    "pan": SIDEWAYS * 6,
     "scroll": ("() => { line.scrollTop += 15; }", "() => { line.scrollTop -= 15; }"),
 }
 """In and out, to the right and to the left, down and up."""
