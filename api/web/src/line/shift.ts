@@ -48,7 +48,7 @@ export function drawAfter(
     return { tracks, picture, density, isWhole: true };
   }
   move(context, now, shift);
-  for (const area of uncovered(tracks, was, now, shift, density)) draw(context, tracks, now, area);
+  for (const [area, within] of uncovered(tracks, was, now, shift, density)) draw(context, within, now, area);
   return { tracks, picture: now, density, isWhole: false };
 }
 
@@ -91,33 +91,37 @@ function move(context: CanvasRenderingContext2D, { names }: Picture, [right, dow
   context.restore();
 }
 
-/** What is to be drawn after a shift, in areas of whole pixels. */
+/** What is to be drawn after a shift: areas of whole pixels, with the tracks in them. */
 function uncovered(
   tracks: readonly Placed[],
   was: Picture,
   now: Picture,
   [right, down]: [number, number],
   density: number,
-): Area[] {
+): [Area, readonly Placed[]][] {
   const { names, width, height, scroll } = now;
   const whole = (to: number) => Math.floor(to * density) / density;
-  if (down > 0) return [[names, EDGE, width, EDGE + down]];
-  if (down < 0) return [[names, whole(height + down - 1), width, height]];
-  const strip: Area =
-    right > 0
-      ? [names, EDGE, names + right, height]
-      : [whole(width + right - 1), EDGE, width, height];
-  const bands: Area[] = [];
+  if (down > 0) return [[[names, EDGE, width, EDGE + down], tracks]];
+  if (down < 0) return [[[names, whole(height + down - 1), width, height], tracks]];
   const both: Span = [Math.min(was.span[0], now.span[0]), Math.max(was.span[1], now.span[1])];
-  for (const track of inSight(tracks, scroll + EDGE - AXIS, height - EDGE)) {
-    if (isShifted(track, now, both)) continue;
-    const top = Math.max(whole(AXIS + track.top - scroll), EDGE);
-    const bottom = Math.min(whole(AXIS + track.top + track.height - scroll + 1), height);
+  const { true: shifted = [], false: others = [] } = Object.groupBy(
+    inSight(tracks, scroll + EDGE - AXIS, height - EDGE),
+    (track) => `${isShifted(track, now, both)}` as const,
+  );
+  const bands: Area[] = [];
+  for (const { top, height: own } of others) {
+    const upper = Math.max(whole(AXIS + top - scroll), EDGE);
+    const lower = Math.min(whole(AXIS + top + own - scroll + 1), height);
     const last = bands.at(-1);
-    if (last && last[3] >= top) bands[bands.length - 1] = [names, last[1], width, bottom];
-    else bands.push([names, top, width, bottom]);
+    if (last && last[3] >= upper) bands[bands.length - 1] = [names, last[1], width, lower];
+    else bands.push([names, upper, width, lower]);
   }
-  return [[names, 0, width, EDGE], strip, ...bands];
+  return [
+    [[names, 0, width, EDGE], []],
+    [right > 0 ? [names, EDGE, names + right, height] : [whole(width + right - 1), EDGE, width, height], shifted],
+    // Neighbours reach into a band that is no whole number of pixels high.
+    ...bands.map((band): [Area, readonly Placed[]] => [band, tracks]),
+  ];
 }
 
 /** Whether all that is in it goes with the time: what stands at the edge of the picture does not. */
