@@ -22,6 +22,8 @@ const EDGE = AXIS - 4;
 const SAME = ["names", "width", "height", "data", "loaded", "gaps", "paint"] as const;
 /** A part of the canvas that is worth keeping. */
 const KEPT = 0.25;
+/** No figure at the edge of a chart is wider. */
+const LABEL = 200;
 
 /** Brings a canvas up to date; `before`: what it has, null: nothing. */
 export function drawAfter(
@@ -104,30 +106,32 @@ function uncovered(
   if (down > 0) return [[[names, EDGE, width, EDGE + down], tracks]];
   if (down < 0) return [[[names, whole(height + down - 1), width, height], tracks]];
   const both: Span = [Math.min(was.span[0], now.span[0]), Math.max(was.span[1], now.span[1])];
-  const { true: shifted = [], false: others = [] } = Object.groupBy(
-    inSight(tracks, scroll + EDGE - AXIS, height - EDGE),
-    (track) => `${isShifted(track, now, both)}` as const,
-  );
+  const seen = inSight(tracks, scroll + EDGE - AXIS, height - EDGE);
+  const stays = new Map(seen.map((track) => [track, staysIn(track, now, both)]));
   const bands: Area[] = [];
-  for (const { top, height: own } of others) {
+  for (const [{ top, height: own }, wide] of stays) {
+    if (!wide) continue;
     const upper = Math.max(whole(AXIS + top - scroll), EDGE);
     const lower = Math.min(whole(AXIS + top + own - scroll + 1), height);
+    const end = Math.min(names + wide + Math.max(right, 0), width);
     const last = bands.at(-1);
-    if (last && last[3] >= upper) bands[bands.length - 1] = [names, last[1], width, lower];
-    else bands.push([names, upper, width, lower]);
+    if (last && last[3] >= upper && last[2] === end) bands[bands.length - 1] = [names, last[1], end, lower];
+    else bands.push([names, upper, end, lower]);
   }
   return [
     [[names, 0, width, EDGE], []],
-    [right > 0 ? [names, EDGE, names + right, height] : [whole(width + right - 1), EDGE, width, height], shifted],
+    [
+      right > 0 ? [names, EDGE, names + right, height] : [whole(width + right - 1), EDGE, width, height],
+      seen.filter((track) => stays.get(track) !== Number.POSITIVE_INFINITY),
+    ],
     // Neighbours reach into a band that is no whole number of pixels high.
-    ...bands.map((band): [Area, readonly Placed[]] => [band, tracks]),
+    ...bands.map((band): [Area, readonly Placed[]] => [band, seen]),
   ];
 }
 
-/** Whether all that is in it goes with the time: what stands at the edge of the picture does not. */
-function isShifted(track: Placed, picture: Picture, seen: Span): boolean {
-  if (track.kind === "chart" || track.kind === "heat") return false;
-  if (track.kind !== "lane") return true;
-  const runs = track.shows.includes("runs") ? picture.data.runs.get(track.of) : undefined;
-  return !runs || !hasNames(runs, seen, pixelOf(picture));
+/** How many pixels from its left edge on a track has what does not go with the time: figures of charts, names of runs that began before. */
+function staysIn(track: Placed, picture: Picture, seen: Span): number {
+  if (track.kind === "chart" || track.kind === "heat") return LABEL;
+  const runs = track.kind === "lane" && track.shows.includes("runs") ? picture.data.runs.get(track.of) : undefined;
+  return runs && hasNames(runs, seen, pixelOf(picture)) ? Number.POSITIVE_INFINITY : 0;
 }
