@@ -13,6 +13,7 @@ export class Pixels {
   private top = 0;
   private right = 0;
   private bottom = 0;
+  private isPainted = false;
   private begin = 0;
   private end = 0;
 
@@ -48,6 +49,7 @@ export class Pixels {
   }
 
   private limit(left: number, top: number, right: number, bottom: number): void {
+    this.isPainted = false;
     [this.left, this.top, this.right, this.bottom] = [left, top, Math.max(right, left), Math.max(bottom, top)];
     const { wide, words } = this;
     if (left === 0 && right === wide) words.fill(0, top * wide, this.bottom * wide);
@@ -58,7 +60,9 @@ export class Pixels {
   between(left: number, width: number): boolean {
     this.begin = Math.max(Math.round(left * this.scale), this.left);
     this.end = Math.min(Math.round((left + width) * this.scale), this.right);
-    return this.begin < this.end;
+    const isIn = this.begin < this.end;
+    this.isPainted ||= isIn;
+    return isIn;
   }
 
   /** Paints rows, in pixels of the page. One that is covered in part gets its share: shares in one row add up. */
@@ -121,7 +125,8 @@ export class Pixels {
   show(onto: CanvasRenderingContext2D): void {
     const { left, top } = this;
     const [wide, high] = [this.right - left, this.bottom - top];
-    if (!wide || !high) return;
+    // Each time that a canvas is drawn and written again the browser copies all of it.
+    if (!this.isPainted || !wide || !high) return;
     this.context.putImageData(this.image, 0, 0, left, top, wide, high);
     onto.save();
     onto.resetTransform();
