@@ -1,14 +1,13 @@
-/** Paints the tracks that are in sight: long pieces as they were, what is shorter than a pixel by what took most of it. */
+/** Paints the tracks that are in sight. */
 
 import type { Intervals } from "../api/types.gen";
 import type { Drawn } from "../parts/charts";
 import { written } from "../parts/cell";
 import { hatch } from "../parts/hatch";
-import { stateOf, STATES } from "../parts/states";
-import { kindOf } from "./causes";
 import { ends, rowOf, strength } from "./heat";
-import { firstAfter, type Piece, type PieceOf, type RunRow, type Shows } from "./lanes";
-import { Pixels } from "./pixels";
+import type { Lane, Shows } from "./lanes";
+import { Pieces } from "./pieces";
+import { type Area, Pixels } from "./pixels";
 import type { Lines } from "./series";
 import { roundAbove, roundLength, type Span, ticks } from "./span";
 import { type ChartTrack, HEAT, type HeatTrack, HEIGHTS, type LaneTrack, type MarksTrack, type Placed } from "./tracks";
@@ -19,7 +18,7 @@ const FONT = "11px system-ui, sans-serif";
 /** What a line's axis reaches at least: an idle network is no hill. */
 const least = (unit: string | null) => (unit?.startsWith("bytes") ? 1024 : 1);
 
-export type Data = { [S in Shows]: ReadonlyMap<number, PieceOf[S][]> };
+export type Data = { [S in Shows]: ReadonlyMap<number, Lane<S>> };
 
 export type Loaded = { [S in Shows]: ReadonlyMap<number, Span> };
 
@@ -37,6 +36,8 @@ export interface Picture {
   /** Stretches, in ns, of which nothing was recorded, of what a lane shows. */
   gaps: Record<Shows, readonly Span[]>;
   paint: Paint;
+  /** By how many pixels it was shifted to the right since all of it was drawn. */
+  moved: number;
 }
 
 /** Colours by their names in the style sheet. */
@@ -68,25 +69,34 @@ export function inSight<T extends Placed>(tracks: readonly T[], scroll: number, 
   return tracks.filter(({ top, height: own }) => top + own > scroll && top < scroll + height);
 }
 
-/** The part of the axis that has ticks stays above the tracks. */
-export function draw(context: CanvasRenderingContext2D, tracks: readonly Placed[], picture: Picture): void {
+/** All of the tracks' part of the canvas. */
+export const wholeOf = ({ names, width, height }: Picture): Area => [names, 0, width, height];
+
+/** Paints an area of the canvas, and nothing beside it. The part of the axis that has ticks stays above the tracks. */
+export function draw(
+  context: CanvasRenderingContext2D,
+  tracks: readonly Placed[],
+  picture: Picture,
+  area: Area = wholeOf(picture),
+): void {
   const { span, names, width, height, scroll, paint } = picture;
+  const [left, upper, right, lower] = area;
   const x = xOf(picture);
-  context.clearRect(0, 0, width, height);
   context.font = FONT;
   context.textBaseline = "middle";
   context.save();
   context.beginPath();
-  context.rect(names, 0, width - names, height);
+  context.rect(left, upper, right - left, lower - upper);
   context.clip();
+  context.clearRect(left, upper, right - left, lower - upper);
   const marks = ticks(span, width - names);
   context.fillStyle = paint.get("--line")!;
   for (const { at } of marks) context.fillRect(Math.round(x(at)), AXIS - 4, 1, height);
-  const rects = new Rects(Pixels.for(context));
-  for (const track of inSight(tracks, scroll, height - AXIS)) {
+  const pieces = new Pieces(Pixels.for(context, area), picture, area);
+  for (const track of inSight(tracks, scroll + upper - AXIS, lower - upper)) {
     const top = AXIS + track.top - scroll;
     if (track.kind === "chart") chart(context, track, top, x, picture);
-    else if (track.kind === "lane") lane(context, rects, track, top, x, picture);
+    else if (track.kind === "lane") lane(context, pieces, track, top, x, picture);
     else if (track.kind === "heat") heatMap(context, track, top, x, picture);
     else if (track.kind === "marks") moments(context, track, top, x, paint);
     else {
@@ -94,11 +104,13 @@ export function draw(context: CanvasRenderingContext2D, tracks: readonly Placed[
       context.fillRect(names, top, width - names, track.height);
     }
   }
-  rects.show(context, paint.get("--paper")!);
-  context.fillStyle = paint.get("--paper")!;
-  context.fillRect(names, 0, width - names, AXIS - 4);
-  context.fillStyle = paint.get("--ink-3")!;
-  for (const { at, text } of marks) context.fillText(text, x(at) + 3, (AXIS - 4) / 2);
+  pieces.show(context);
+  if (upper < AXIS - 4) {
+    context.fillStyle = paint.get("--paper")!;
+    context.fillRect(names, 0, width - names, AXIS - 4);
+    context.fillStyle = paint.get("--ink-3")!;
+    for (const { at, text } of marks) context.fillText(text, x(at) + 3, (AXIS - 4) / 2);
+  }
   context.restore();
 }
 
@@ -114,7 +126,7 @@ function gapsAt(
 ): void {
   for (const [begin, end] of gaps) {
     const [left, right] = [Math.max(x(begin), picture.names), Math.min(x(end), picture.width)];
-    hatch(context, [left, top, right - left, high], picture.paint.get("--hatch")!);
+    hatch(context, [left, top, right - left, high], picture.paint.get("--hatch")!, 1, picture.moved);
   }
 }
 
@@ -274,7 +286,7 @@ function moments(
 
 function lane(
   context: CanvasRenderingContext2D,
-  rects: Rects,
+  pieces: Pieces,
   track: Placed<LaneTrack>,
   top: number,
   x: Place,
@@ -282,125 +294,10 @@ function lane(
 ): void {
   let at = top + 1;
   for (const shows of track.shows) {
-    const known = picture.loaded[shows].get(track.of);
     gapsAt(context, picture.gaps[shows], at, HEIGHTS[shows], x, picture);
-    veil(context, known, at, HEIGHTS[shows], x, picture);
-    pieces(rects, shows, picture.data[shows].get(track.of) ?? [], at, x, picture);
+    veil(context, picture.loaded[shows].get(track.of), at, HEIGHTS[shows], x, picture);
+    const own = picture.data[shows].get(track.of);
+    if (own) pieces.paint(own, at);
     at += HEIGHTS[shows];
   }
-}
-
-function pieces<S extends Shows>(
-  rects: Rects,
-  shows: S,
-  all: readonly Piece[],
-  top: number,
-  x: Place,
-  { span, names, width, paint }: Picture,
-): void {
-  let covered = Number.NEGATIVE_INFINITY;
-  for (let index = firstAfter(all, span[0]); index < all.length; index++) {
-    const piece = all[index]!;
-    if (piece.ts_ns > span[1]) break;
-    // Edges of pixels: pieces beside each other stay so, and none disappears.
-    const left = Math.max(Math.round(x(piece.ts_ns)), names - 2);
-    const right = Math.max(Math.min(Math.round(x(piece.ts_ns + piece.duration_ns)), width + 2), left + 1);
-    if (right < names) continue;
-    // Where a finer answer is drawn in fewer pixels, a pixel is painted once.
-    if (right <= covered) continue;
-    covered = right;
-    PAINTERS[shows](rects, piece as PieceOf[S], top, left, right - left, paint);
-  }
-}
-
-/** The pieces of all lanes, and the names in them. */
-class Rects {
-  private readonly texts: [string, number, number, number][] = [];
-
-  constructor(private readonly pixels: Pixels) {}
-
-  add(colour: string, left: number, top: number, wide: number, high: number): void {
-    this.pixels.fill(colour, left, top, wide, high);
-  }
-
-  text(text: string, left: number, middle: number, wide: number): void {
-    this.texts.push([text, left, middle, wide]);
-  }
-
-  show(context: CanvasRenderingContext2D, ink: string): void {
-    this.pixels.show(context);
-    context.fillStyle = ink;
-    for (const [text, left, middle, wide] of this.texts) {
-      context.save();
-      context.beginPath();
-      context.rect(left, middle - 10, wide - 3, 20);
-      context.clip();
-      context.fillText(text, left + 4, middle);
-      context.restore();
-    }
-  }
-}
-
-type Painter<S extends Shows> = (
-  rects: Rects,
-  piece: PieceOf[S],
-  top: number,
-  left: number,
-  wide: number,
-  paint: Paint,
-) => void;
-
-const PAINTERS: { [S in Shows]: Painter<S> } = {
-  states: (rects, row, top, left, wide, paint) => {
-    const high = HEIGHTS.states - 4;
-    if (row.interval_count === 1) {
-      const { colour } = stateOf(row.state);
-      const isThin = colour === "--state-sleep";
-      rects.add(paint.get(colour)!, left, isThin ? top + 8 : top + 2, wide, isThin ? 2 : high);
-      return;
-    }
-    // Several in a pixel: their shares stand on each other.
-    let y = top + HEIGHTS.states - 2;
-    const all = STATES.reduce((sum, { column }) => sum + row[column], 0) || 1;
-    for (const { colour, column } of STATES) {
-      const part = (high * row[column]) / all;
-      if (part > 0) rects.add(paint.get(colour)!, left, y - part, wide, part);
-      y -= part;
-    }
-  },
-  causes: (rects, row, top, left, wide, paint) => {
-    const { colour, isThin } = kindOf(row.kind);
-    rects.add(paint.get(colour)!, left, top, wide, isThin ? 3 : HEIGHTS.causes - 3);
-  },
-  calls: (rects, row, top, left, wide, paint) => {
-    const colour = row.error_count ? paint.get("--critical")! : ofName(row.name, paint);
-    rects.add(colour, left, top, wide, HEIGHTS.calls - 2);
-  },
-  runs: (rects, row, top, left, wide, paint) => {
-    // A pixel in which the CPU was idle half of the time is half as high.
-    const most = HEIGHTS.runs - 4;
-    const high = Math.min(most * Math.max(row.running_ns / (row.duration_ns || 1), 0.15), most);
-    rects.add(ofProcess(row, paint), left, top + 2 + most - high, wide, high);
-    if (wide > 46 && row.run_count === 1) rects.text(row.name, left, top + HEIGHTS.runs / 2, wide);
-  },
-};
-
-/** Colours that text of the page's ground is read on, in both schemes: axe's contrast of 4.5 holds for each. */
-export const PROCESS_COLOURS = ["--note", "--accent", "--good", "--warning", "--critical", "--ink-3"];
-
-function ofProcess({ pid }: RunRow, paint: Paint): string {
-  return paint.get(PROCESS_COLOURS[(Math.abs(pid * 2_654_435_761) % 4_294_967_296) % PROCESS_COLOURS.length]!)!;
-}
-
-export const CALL_COLOURS = ["--note", "--state-other", "--ink-3", "--line-strong"];
-const names = new Map<string, number>();
-
-/** Neighbouring calls are told apart; the name is told beside the cursor. */
-function ofName(name: string, paint: Paint): string {
-  let number = names.get(name);
-  if (number === undefined) {
-    number = [...name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0, 7);
-    names.set(name, number);
-  }
-  return paint.get(CALL_COLOURS[number % CALL_COLOURS.length]!)!;
 }

@@ -6,29 +6,23 @@ import { colour, theme } from "../app/theme";
 import { useWidth } from "../app/width";
 import { STATES } from "../parts/states";
 import { KINDS } from "./causes";
-import {
-  AXIS,
-  CALL_COLOURS,
-  type Data,
-  draw,
-  inSight,
-  PAINTED,
-  LINE_COLOURS,
-  type Picture as Drawing,
-  PROCESS_COLOURS,
-} from "./draw";
+import { AXIS, type Data, inSight, LINE_COLOURS, PAINTED, type Picture as Drawing } from "./draw";
 import { cellAt } from "./heat";
 import { Labels } from "./labels";
-import { type PieceOf, pieceAt, saidOf, type Shows } from "./lanes";
+import { type PieceOf, pieceAt, pieceOf, saidOf, type Shows } from "./lanes";
 import { useMoving } from "./moving";
 import type { Move } from "./order";
+import { type Above, type Box, drawAbove, hasAny } from "./overlay";
+import { CALL_COLOURS, PROCESS_COLOURS } from "./pieces";
+import { type Drawn, drawAfter } from "./shift";
 import { moved, type Span, zoomed } from "./span";
-import { type Above, type Box, drawAbove } from "./overlay";
 import { heatRow, heightOf, type LaneTrack, momentOf, partAt, type Pick, type Placed } from "./tracks";
 import "./line.css";
 
 const NAMES = 190;
 const NAMES_NARROW = 112;
+/** Titles are made in steps of so many pixels: a scroll that is shorter leaves them as they are. */
+const STEP = 100;
 const SHOWN: Record<Shows, string> = {
   states: "states",
   calls: "system calls",
@@ -39,6 +33,8 @@ const SHOWN: Record<Shows, string> = {
 export interface PictureProps {
   tracks: readonly Placed[];
   span: Span;
+  /** The span changes from frame to frame. */
+  isMoving?: boolean;
   /** ns of the whole recording. */
   end: number;
   /** When it began, in ns since 1970, where that is known. */
@@ -78,11 +74,14 @@ interface Pointed {
 }
 
 export function Picture(props: PictureProps) {
-  const { tracks, span, end, part, data, gaps, loaded, picked, pick, isTall } = props;
+  const { tracks, span, isMoving = false, end, part, data, gaps, loaded, picked, pick, isTall } = props;
   const [from, to] = span;
   const scroller = useRef<HTMLDivElement>(null);
   const width = useWidth(scroller);
   const [base, above] = [useRef<HTMLCanvasElement>(null), useRef<HTMLCanvasElement>(null)];
+  const drawn = useRef<Drawn | null>(null);
+  /** The size of the upper canvas while nothing is drawn on it. */
+  const clear = useRef<string | null>(null);
   const { isDark } = useStore(theme);
   const [scroll, setScroll] = useState(0);
   const [view, setView] = useState(0);
@@ -130,19 +129,21 @@ export function Picture(props: PictureProps) {
   useLayoutEffect(() => {
     const context = width ? sized(base.current!, width, height) : null;
     if (!context) return;
-    draw(context, tracks, { span, names, width, height, scroll, data, loaded, gaps, paint });
+    const picture = { span, names, width, height, scroll, data, loaded, gaps, paint, moved: 0 };
+    drawn.current = drawAfter(context, tracks, picture, drawn.current, isMoving);
     base.current!.dataset.painted = `${from}..${to}`;
-  }, [tracks, from, to, names, width, height, scroll, data, loaded, gaps, paint]);
+    base.current!.dataset.drawn = drawn.current.isWhole ? "whole" : "part";
+  }, [tracks, from, to, isMoving, names, width, height, scroll, data, loaded, gaps, paint]);
   useLayoutEffect(() => {
+    const row = pick && !picked ? (tracks.find(({ id }) => id === pick.id) ?? null) : null;
+    const shown = { part: drag ?? part, cursor: point?.ns ?? null, picked, row, arrow: props.arrow, path: props.path };
+    const size = hasAny(shown) ? null : `${width} ${height}`;
+    // Nothing above the tracks, as in the frame before: to clear it again would have all of its pixels put together again.
+    if (size !== null && size === clear.current) return;
     const context = width ? sized(above.current!, width, height) : null;
     if (!context) return;
-    const row = pick && !picked ? (tracks.find(({ id }) => id === pick.id) ?? null) : null;
-    const cursor = point?.ns ?? null;
-    drawAbove(
-      context,
-      { part: drag ?? part, cursor, picked, row, arrow: props.arrow, path: props.path },
-      { span, names, width, height, scroll, paint },
-    );
+    drawAbove(context, shown, { span, names, width, height, scroll, paint });
+    clear.current = size;
   });
 
   const here = Math.max(
@@ -164,7 +165,7 @@ export function Picture(props: PictureProps) {
   };
   const pieceUnder = (track: Placed<LaneTrack>, y: number, ns: number) => {
     const { shows: one } = partAt(track, y);
-    const piece = pieceAt<PieceOf[Shows]>(data[one].get(track.of) ?? [], ns, (to - from) / room);
+    const piece = pieceAt<Shows>(data[one].get(track.of), ns, (to - from) / room);
     return piece && { shows: one, piece };
   };
   const told = (track: LaneTrack, one: Shows, piece: PieceOf[Shows]): string => {
@@ -280,17 +281,21 @@ export function Picture(props: PictureProps) {
   };
   const step = (by: number) => {
     if (current?.kind !== "lane" || !shows) return;
-    const pieces: PieceOf[Shows][] = data[shows].get(current.of) ?? [];
+    const lane = data[shows].get(current.of);
+    if (!lane) return;
+    const { ts_ns, duration_ns } = lane.rows.numbers;
+    const edge = (row: number) => ts_ns![row]! + duration_ns![row]!;
+    const rows = Array.from({ length: lane.end - lane.first }, (_, row) => lane.first + row);
     const isHere = pick?.id === current.id && pick.shows === shows && picked;
-    const now = isHere
-      ? pieces.findIndex(({ ts_ns, duration_ns }) => ts_ns === picked.from && ts_ns + duration_ns === picked.to)
-      : -1;
-    const first =
-      by > 0
-        ? pieces.findIndex((piece) => piece.ts_ns + piece.duration_ns > from)
-        : pieces.findLastIndex((piece) => piece.ts_ns < to);
-    const next = pieces[isHere && now >= 0 ? now + by : first];
-    if (!next) return;
+    const now = isHere ? rows.find((row) => ts_ns![row] === picked.from && edge(row) === picked.to) : undefined;
+    const row =
+      now !== undefined
+        ? now + by
+        : by > 0
+          ? rows.find((one) => edge(one) > from)
+          : rows.findLast((one) => ts_ns![one]! < to);
+    if (row === undefined || row < lane.first || row >= lane.end) return;
+    const next = pieceOf<Shows>(lane, row);
     const middle = next.ts_ns + next.duration_ns / 2;
     props.onPick({ id: current.id, shows, at: middle });
     if (middle < from || middle > to) props.onSpan(moved(span, (middle - (from + to) / 2) / (to - from), end));
@@ -335,13 +340,30 @@ export function Picture(props: PictureProps) {
     move();
     event.preventDefault();
   };
+  const near = Math.floor(scroll / STEP) * STEP;
+  // In a frame in which only the time moves the titles stay as they are, and nothing of them is looked at.
+  const labels = useMemo(
+    () => (
+      <Labels
+        tracks={inSight(tracks, near - 200, height + 400)}
+        total={total}
+        width={names}
+        current={current?.id ?? null}
+        pick={pick}
+        cursor={point?.ns ?? null}
+        startNs={props.startNs}
+        pinned={props.pinned}
+        onPick={props.onPick}
+        onTurn={props.onTurn}
+        onPin={props.onPin}
+        moving={props.onMove && moving}
+      />
+    ),
+    [tracks, near, height, names, current?.id, pick?.id, point?.ns, props.startNs, props.pinned?.join(), moving.edge],
+  );
   const spoken = picked && current && shows && picked.track.id === current.id && picked.shows === shows;
   const piece = spoken
-    ? pieceAt<PieceOf[Shows]>(
-        data[shows].get(current.kind === "lane" ? current.of : -1) ?? [],
-        pick!.at ?? picked.from,
-        1,
-      )
+    ? pieceAt<Shows>(data[shows].get(current.kind === "lane" ? current.of : -1), pick!.at ?? picked.from, 1)
     : null;
   return (
     <>
@@ -368,20 +390,7 @@ export function Picture(props: PictureProps) {
           <canvas ref={base} class="line-canvas" />
           <canvas ref={above} class="line-above" />
         </div>
-        <Labels
-          tracks={inSight(tracks, scroll - 200, height + 400)}
-          total={total}
-          width={names}
-          current={current?.id ?? null}
-          pick={pick}
-          cursor={point?.ns ?? null}
-          startNs={props.startNs}
-          pinned={props.pinned}
-          onPick={props.onPick}
-          onTurn={props.onTurn}
-          onPin={props.onPin}
-          moving={props.onMove && moving}
-        />
+        {labels}
         {point?.text && <Tip {...point} width={width} scroll={scroll} />}
       </div>
       <p class="visually-hidden" aria-live="polite">

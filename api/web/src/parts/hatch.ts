@@ -14,12 +14,16 @@ export function gapsOf(known: readonly (readonly [number, number])[], end: numbe
   return gaps.filter(([from, to]) => to > from);
 }
 
-/** Hatches a box of a canvas, in its pixels. The lines are those of the whole canvas, so that boxes beside each other agree. */
+/**
+ * Hatches a box of a canvas, in its pixels. The lines are those of the whole canvas, so that boxes beside each other agree; `moved`: by
+ * how many pixels they were shifted to the right.
+ */
 export function hatch(
   context: CanvasRenderingContext2D,
   [left, top, width, height]: readonly [number, number, number, number],
   colour: string,
   scale = 1,
+  moved = 0,
 ): void {
   if (width <= 0 || height <= 0) return;
   const step = STEP * scale;
@@ -30,7 +34,8 @@ export function hatch(
   context.strokeStyle = colour;
   context.lineWidth = scale;
   context.beginPath();
-  for (let x = Math.floor((left - height) / step) * step; x < left + width; x += step) {
+  const first = moved + Math.floor((left - moved - height) / step) * step;
+  for (let x = first; x < left + width; x += step) {
     context.moveTo(x, top + height);
     context.lineTo(x + height, top);
   }
