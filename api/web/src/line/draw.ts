@@ -3,7 +3,7 @@
 import type { Intervals } from "../api/types.gen";
 import type { Drawn } from "../parts/charts";
 import { written } from "../parts/cell";
-import { hatch } from "../parts/hatch";
+import { hatch, STEP as HATCH } from "../parts/hatch";
 import { ends, rowOf, strength } from "./heat";
 import type { Lane, Shows } from "./lanes";
 import { Pieces } from "./pieces";
@@ -14,6 +14,8 @@ import { type ChartTrack, HEAT, type HeatTrack, HEIGHTS, type LaneTrack, type Ma
 
 export const AXIS = 20;
 export const LINE_COLOURS = ["--accent", "--note", "--good", "--warning", "--critical", "--state-other"];
+/** Lines go on so many pixels beside the picture: their corners are those of lines that go on. */
+const BEYOND = 50;
 const FONT = "11px system-ui, sans-serif";
 /** What a line's axis reaches at least: an idle network is no hill. */
 const least = (unit: string | null) => (unit?.startsWith("bytes") ? 1024 : 1);
@@ -36,8 +38,6 @@ export interface Picture {
   /** Stretches, in ns, of which nothing was recorded, of what a lane shows. */
   gaps: Record<Shows, readonly Span[]>;
   paint: Paint;
-  /** By how many pixels it was shifted to the right since all of it was drawn. */
-  moved: number;
 }
 
 /** Colours by their names in the style sheet. */
@@ -80,18 +80,27 @@ export function draw(
   area: Area = wholeOf(picture),
 ): void {
   const { span, names, width, height, scroll, paint } = picture;
-  const [left, upper, right, lower] = area;
+  const [, upper, right, lower] = area;
+  const density = context.getTransform().a;
+  // Whole pixels of the canvas: what is painted on a part of one adds up.
+  const left = Math.ceil(area[0] * density) / density;
   const x = xOf(picture);
   context.font = FONT;
   context.textBaseline = "middle";
   context.save();
   context.beginPath();
-  context.rect(left, upper, right - left, lower - upper);
+  const [wide, high] = [
+    right < width ? right - left : width + 1 - left,
+    lower < height ? lower - upper : height + 1 - upper,
+  ];
+  context.rect(left, upper, wide, high);
   context.clip();
-  context.clearRect(left, upper, right - left, lower - upper);
+  context.clearRect(left, upper, wide, high);
   const marks = ticks(span, width - names);
   context.fillStyle = paint.get("--line")!;
-  for (const { at } of marks) context.fillRect(Math.round(x(at)), AXIS - 4, 1, height);
+  // The one before is within the first pixel, or is not seen.
+  const first = marks[1] ? [{ at: 2 * marks[0]!.at - marks[1].at }] : [];
+  for (const { at } of [...first, ...marks]) context.fillRect(Math.round(x(at)), AXIS - 4, 1, height);
   const pieces = new Pieces(Pixels.for(context, area), picture, area);
   for (const track of inSight(tracks, scroll + upper - AXIS, lower - upper)) {
     const top = AXIS + track.top - scroll;
@@ -124,9 +133,11 @@ function gapsAt(
   x: Place,
   picture: Picture,
 ): void {
+  // The lines go with the time.
+  const about = Math.round(x(0)) % HATCH;
   for (const [begin, end] of gaps) {
     const [left, right] = [Math.max(x(begin), picture.names), Math.min(x(end), picture.width)];
-    hatch(context, [left, top, right - left, high], picture.paint.get("--hatch")!, 1, picture.moved);
+    hatch(context, [left, top, right - left, high], picture.paint.get("--hatch")!, 1, about);
   }
 }
 
@@ -147,26 +158,46 @@ function chart(
   context.fillStyle = paint.get("--line")!;
   context.fillRect(names, low, width - names, 1);
   context.fillRect(names, high, width - names, 1);
-  const [begin, end] = [before(lines.x, span[0] / 1e9), before(lines.x, span[1] / 1e9) + 1];
+  const beyond = (BEYOND * (span[1] - span[0])) / Math.max(width - names, 1);
+  const [begin, end] = [before(lines.x, (span[0] - beyond) / 1e9), before(lines.x, (span[1] + beyond) / 1e9) + 1];
+  const [left, right] = [names - BEYOND, width + BEYOND];
   lines.lines.forEach(({ y: values }, number) => {
     context.strokeStyle = paint.get(LINE_COLOURS[number % LINE_COLOURS.length]!)!;
     context.lineWidth = 1.4;
+    // A sharp corner would reach out of the track.
+    context.lineJoin = "round";
     context.beginPath();
+    let last: Point | null = null;
     let isOn = false;
     for (let index = begin; index <= end && index < values.length; index++) {
       const value = values[index]!;
-      if (value === null) {
-        isOn = false;
-        continue;
-      }
-      const [right, down] = [x(lines.x[index]! * 1e9), y(value)];
-      if (isOn) context.lineTo(right, down);
-      else context.moveTo(right, down);
-      isOn = true;
+      const next: Point | null = value === null ? null : [x(lines.x[index]! * 1e9), y(value)];
+      if (last && next && last[0] < right && next[0] > left)
+        for (const [across, down] of inSteps(last, next, left, right)) {
+          if (isOn) context.lineTo(across, down);
+          else context.moveTo(across, down);
+          isOn = true;
+        }
+      if (!next) isOn = false;
+      last = next;
     }
     context.stroke();
   });
   label(context, said(drawn.chart.values[0]!.unit, most), names, high + 7, paint);
+}
+
+type Point = readonly [number, number];
+
+/** The points of a line to the next value: those in sight of one that is far longer, which are the same wherever it is shifted to. */
+function* inSteps([x, y]: Point, [end, down]: Point, left: number, right: number): Iterable<Point> {
+  const step = (number: number): Point => [x + number * BEYOND, y + ((down - y) * number * BEYOND) / (end - x)];
+  const last = Math.ceil((end - x) / BEYOND) - 1;
+  for (let number = Math.max(Math.floor((left - x) / BEYOND), 0); number <= last; number++) {
+    const point = step(number);
+    yield point;
+    if (point[0] > right) return;
+  }
+  yield [end, down];
 }
 
 /** What was not asked for yet is not what was not recorded: it is neither drawn nor hatched, but dim. */

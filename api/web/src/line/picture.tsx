@@ -1,7 +1,7 @@
 /** The tracks on one axis of time: drawn, pointed at, moved by mouse, fingers and keys. What is seen and chosen is the caller's. */
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useStore } from "../app/store";
+import { store, useStore } from "../app/store";
 import { colour, theme } from "../app/theme";
 import { useWidth } from "../app/width";
 import { STATES } from "../parts/states";
@@ -65,12 +65,11 @@ export interface PictureProps {
   onSeen?: (scroll: number, height: number) => void;
 }
 
-interface Pointed {
-  ns: number;
+/** Where the mouse is on the picture. */
+interface Place {
   x: number;
   y: number;
-  text: string | null;
-  title: string;
+  isPressed: boolean;
 }
 
 export function Picture(props: PictureProps) {
@@ -86,7 +85,9 @@ export function Picture(props: PictureProps) {
   const [scroll, setScroll] = useState(0);
   const [view, setView] = useState(0);
   const [drag, setDrag] = useState<Span | null>(null);
-  const [point, setPoint] = useState<Pointed | null>(null);
+  const [mouse, setMouse] = useState<Place | null>(null);
+  /** The moment under the mouse, for what follows it without the picture. */
+  const cursor = useMemo(() => store<number | null>(null), []);
   const [at, setAt] = useState<{ id: string | null; part: number }>({ id: null, part: 0 });
   const total = AXIS + heightOf(tracks);
   const height = isTall ? Math.min(view || total, total) : total;
@@ -129,7 +130,7 @@ export function Picture(props: PictureProps) {
   useLayoutEffect(() => {
     const context = width ? sized(base.current!, width, height) : null;
     if (!context) return;
-    const picture = { span, names, width, height, scroll, data, loaded, gaps, paint, moved: 0 };
+    const picture = { span, names, width, height, scroll, data, loaded, gaps, paint };
     drawn.current = drawAfter(context, tracks, picture, drawn.current, isMoving);
     base.current!.dataset.painted = `${from}..${to}`;
     base.current!.dataset.drawn = drawn.current.isWhole ? "whole" : "part";
@@ -142,7 +143,8 @@ export function Picture(props: PictureProps) {
     if (size !== null && size === clear.current) return;
     const context = width ? sized(above.current!, width, height) : null;
     if (!context) return;
-    drawAbove(context, shown, { span, names, width, height, scroll, paint });
+    // On what the tracks show, which is up to two pixels beside the span while that moves.
+    drawAbove(context, shown, { span: drawn.current?.picture.span ?? span, names, width, height, scroll, paint });
     clear.current = size;
   });
 
@@ -153,12 +155,10 @@ export function Picture(props: PictureProps) {
   const current = tracks[here];
   const shows = current?.kind === "lane" ? current.shows[Math.min(at.part, current.shows.length - 1)]! : null;
   const left = () => base.current!.getBoundingClientRect();
-  const time = (event: { clientX: number }) => {
-    const x = event.clientX - left().x - names;
-    return from + (Math.min(Math.max(x, 0), room) / room) * (to - from);
-  };
-  const under = (event: { clientY: number }) => {
-    const y = event.clientY - left().y;
+  const timeAt = (x: number) => from + (Math.min(Math.max(x - names, 0), room) / room) * (to - from);
+  const time = (event: { clientX: number }) => timeAt(event.clientX - left().x);
+  const under = (event: { clientY: number }) => underAt(event.clientY - left().y);
+  const underAt = (y: number) => {
     if (y < AXIS) return null;
     const index = tracks.findIndex((track) => y - AXIS + scroll < track.top + track.height);
     return index < 0 ? null : { track: tracks[index]!, y: y - AXIS + scroll - tracks[index]!.top };
@@ -176,10 +176,13 @@ export function Picture(props: PictureProps) {
   };
   const look = (event: MouseEvent) => {
     const box = left();
-    const [x, y] = [event.clientX - box.x, event.clientY - box.y];
-    if (x < names || y > height) return setPoint(null);
-    const ns = time(event);
-    const found = event.buttons ? null : under(event);
+    setMouse({ x: event.clientX - box.x, y: event.clientY - box.y, isPressed: event.buttons !== 0 });
+  };
+  // What is told is what is under the mouse now: the picture may move under it, and an answer may arrive.
+  const pointed = ({ x, y, isPressed }: Place) => {
+    if (x < names || y > height) return null;
+    const ns = timeAt(x);
+    const found = isPressed ? null : underAt(y);
     let text: string | null = null;
     if (found?.track.kind === "lane") {
       const hit = pieceUnder(found.track, found.y, ns);
@@ -197,8 +200,11 @@ export function Picture(props: PictureProps) {
           .map((mark) => mark.text)
           .join("\n") || null;
     }
-    setPoint({ ns, x, y, text, title: found?.track.title ?? "" });
+    return { ns, x, y, text, title: found?.track.title ?? "" };
   };
+  const point = mouse && pointed(mouse);
+  const pointedNs = point?.ns ?? null;
+  useLayoutEffect(() => cursor.set(pointedNs), [pointedNs]);
   const hit = (event: MouseEvent) => {
     const found = under(event);
     if (!found) return;
@@ -350,7 +356,7 @@ export function Picture(props: PictureProps) {
         width={names}
         current={current?.id ?? null}
         pick={pick}
-        cursor={point?.ns ?? null}
+        cursor={cursor}
         startNs={props.startNs}
         pinned={props.pinned}
         onPick={props.onPick}
@@ -359,7 +365,7 @@ export function Picture(props: PictureProps) {
         moving={props.onMove && moving}
       />
     ),
-    [tracks, near, height, names, current?.id, pick?.id, point?.ns, props.startNs, props.pinned?.join(), moving.edge],
+    [tracks, near, height, names, current?.id, pick?.id, props.startNs, props.pinned?.join(), moving.edge],
   );
   const spoken = picked && current && shows && picked.track.id === current.id && picked.shows === shows;
   const piece = spoken
@@ -377,7 +383,7 @@ export function Picture(props: PictureProps) {
         onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
         onMouseDown={down}
         onMouseMove={look}
-        onMouseLeave={() => setPoint(null)}
+        onMouseLeave={() => setMouse(null)}
         onDblClick={(event) => {
           if ((event.target as HTMLElement).closest("button")) return;
           if (part) props.onPart(null);
@@ -455,7 +461,16 @@ function useFingers(
   };
 }
 
-function Tip({ text, title, x, y, width, scroll }: Pointed & { width: number; scroll: number }) {
+interface TipProps {
+  text: string | null;
+  title: string;
+  x: number;
+  y: number;
+  width: number;
+  scroll: number;
+}
+
+function Tip({ text, title, x, y, width, scroll }: TipProps) {
   const style = x > width / 2 ? { right: `${width - x + 12}px` } : { left: `${x + 12}px` };
   return (
     <div class="line-tip" style={{ ...style, top: `${y + scroll + 16}px` }} aria-hidden="true">
