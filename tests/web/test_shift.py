@@ -40,7 +40,7 @@ TRY = """
   };
   const whole = (low, high) => low + Math.floor(chance() * (high - low + 1));
   const one = (all) => all[whole(0, all.length - 1)];
-  // Of 255: where an edge cuts a line that is between two pixels, these have other shades.
+  // Shades, 255 in all: where an edge cuts a line that is between two pixels, these have others.
   const SHADES = 16;
   const [WIDTH, HEIGHT, LENGTH] = [600, 270, 10e9];
   const colours = [...page.PAINTED, ...page.LINE_COLOURS, ...page.PROCESS_COLOURS, ...page.CALL_COLOURS,
@@ -125,9 +125,9 @@ TRY = """
   };
   const [kept, fresh, ground] = [canvasOf(), canvasOf(), canvasOf()];
   ground.resetTransform();
-  // As it is seen, on a ground of white: colours of what is hardly there are not exact.
+  // As it is seen, on its ground: a colour of almost no opacity is not exact.
   const pixels = ({ canvas }) => {
-    ground.fillStyle = "white";
+    ground.fillStyle = paint.get("--paper");
     ground.fillRect(0, 0, canvas.width, canvas.height);
     ground.drawImage(canvas, 0, 0);
     return ground.getImageData(0, 0, canvas.width, canvas.height).data;
@@ -152,7 +152,8 @@ TRY = """
   for (let number = 0; number < count; number++) {
     const { tracks, total, ...rest } = made();
     const length = LENGTH / 10 ** (5 * chance());
-    let begin = chance() * (LENGTH - length);
+    // Also where the unit of the axis changes.
+    let begin = Math.min(Math.max(one([chance() * LENGTH, 1e9 - length / 2]), 0), LENGTH - length);
     let scroll = 0;
     let drawn = null;
     const names = one([112, 190]);

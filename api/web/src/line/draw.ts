@@ -172,12 +172,10 @@ function chart(
     for (let index = begin; index <= end && index < values.length; index++) {
       const value = values[index]!;
       const next: Point | null = value === null ? null : [x(lines.x[index]! * 1e9), y(value)];
-      if (last && next && last[0] < right && next[0] > left)
-        for (const [across, down] of inSteps(last, next, left, right)) {
-          if (isOn) context.lineTo(across, down);
-          else context.moveTo(across, down);
-          isOn = true;
-        }
+      if (last && next && last[0] < right && next[0] > left) {
+        stroke(context, last, next, [left, right], isOn);
+        isOn = true;
+      }
       if (!next) isOn = false;
       last = next;
     }
@@ -188,16 +186,18 @@ function chart(
 
 type Point = readonly [number, number];
 
-/** The points of a line to the next value: those in sight of one that is far longer, which are the same wherever it is shifted to. */
-function* inSteps([x, y]: Point, [end, down]: Point, left: number, right: number): Iterable<Point> {
-  const step = (number: number): Point => [x + number * BEYOND, y + ((down - y) * number * BEYOND) / (end - x)];
-  const last = Math.ceil((end - x) / BEYOND) - 1;
-  for (let number = Math.max(Math.floor((left - x) / BEYOND), 0); number <= last; number++) {
-    const point = step(number);
-    yield point;
-    if (point[0] > right) return;
+/** A line to the next value. Only what is in sight of one that is far longer: from points that are the same wherever it is shifted to. */
+function stroke(context: CanvasRenderingContext2D, [x, y]: Point, [end, down]: Point, seen: Span, isOn: boolean): void {
+  const long = end - x;
+  const at = (step: number): Point => (step ? [x + step * BEYOND, y + ((down - y) * step * BEYOND) / long] : [x, y]);
+  let step = Math.max(Math.floor((seen[0] - x) / BEYOND), 0);
+  if (!isOn) context.moveTo(...at(step));
+  for (step++; step * BEYOND < long; step++) {
+    const point = at(step);
+    context.lineTo(...point);
+    if (point[0] > seen[1]) return;
   }
-  yield [end, down];
+  context.lineTo(end, down);
 }
 
 /** What was not asked for yet is not what was not recorded: it is neither drawn nor hatched, but dim. */
