@@ -49,6 +49,26 @@ def test_steps_in_a_row_are_what_a_list_does() -> None:
     assert run("line/order.ts", MOVED, json.dumps(given)) == expected
 
 
+ENDS = """
+import { endsOf, step } from "FILE";
+const chunks = [];
+for await (const chunk of process.stdin) chunks.push(chunk);
+process.stdout.write(JSON.stringify(JSON.parse(Buffer.concat(chunks).toString()).filter((all) => {
+  const ends = endsOf(all);
+  return all.some(({ id }) => [-1, 1].some((by) => ends.has(`${by} ${id}`) === (step(all, id, by) !== null)));
+})));
+"""
+
+
+def test_a_track_has_a_button_where_it_can_go() -> None:
+    chance = random.Random(7)
+    given = [
+        [{"id": str(number), "among": chance.choice((None, "", "a", "b"))} for number in range(chance.randint(0, 12))]
+        for _ in range(scaled(1000))
+    ]
+    assert run("line/order.ts", ENDS, json.dumps(given)) == []
+
+
 def test_keys_move_a_track_and_a_group(page: Page, site: Site, look: Callable) -> None:
     # All tracks are in sight.
     page.resize(1280, 2000)

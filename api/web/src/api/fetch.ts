@@ -89,9 +89,11 @@ export async function get<T>(path: string, query: Query = {}, signal?: AbortSign
 }
 
 /** All of an answer. It may end early after it began well: the server stops a question whenever it must. */
-export async function textOf(answer: Response): Promise<string> {
+export const textOf = (answer: Response): Promise<string> => whole(answer.text());
+
+async function whole<T>(read: Promise<T>): Promise<T> {
   try {
-    return await answer.text();
+    return await read;
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new ApiError("cut", "the connection broke");
@@ -118,9 +120,7 @@ export async function rowsByColumn<T = Row>(
   signal?: AbortSignal,
   urgency?: Urgency,
 ): Promise<T[]> {
-  const columns = exact<Record<string, Value[]>>(
-    await textOf(await ask(path, { query: { ...query, format: "columns" }, signal, urgency })),
-  );
+  const columns = exact<Record<string, Value[]>>(await textOf(await byColumn(path, query, signal, urgency)));
   const names = Object.keys(columns);
   const lists = Object.values(columns);
   const length = lists[0]?.length ?? 0;
@@ -133,6 +133,19 @@ export async function rowsByColumn<T = Row>(
   });
   return found as T[];
 }
+
+/** The same answer as it came, to be decoded elsewhere. */
+export async function bytesByColumn(
+  path: string,
+  query: Query,
+  signal: AbortSignal,
+  urgency?: Urgency,
+): Promise<ArrayBuffer> {
+  return whole((await byColumn(path, query, signal, urgency)).arrayBuffer());
+}
+
+const byColumn = (path: string, query: Query, signal?: AbortSignal, urgency?: Urgency): Promise<Response> =>
+  ask(path, { query: { ...query, format: "columns" }, signal, urgency });
 
 /** How many bytes of the tables' files the server read for an answer: 0 for one that it had kept; null where it does not say. */
 export function bytesRead(answer: Response): number | null {

@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { CaptureProps } from "../app/pages";
 import { OF_A_TABLE, useRoute } from "../app/route";
+import { type Store, store, useStore } from "../app/store";
 import { type Move, movesOf, moveText, withMove } from "./order";
 import { askedFor, type Span } from "./span";
 import { type Pick, pickOf, pickText } from "./tracks";
@@ -11,10 +12,19 @@ import { seconds, windowText } from "./window";
 /** How long a span stays before it is asked for. */
 const REST_MS = 120;
 
+/** A span that moves, and where it was at rest before. */
+interface Moving {
+  span: Span;
+  from: Span;
+}
+
 export interface LineState {
   /** ns of the recording. */
   length: number;
-  span: Span;
+  /** The span where it last rested. */
+  rested: Span;
+  /** Where it is now: only what shows that looks, in each frame (useSpan). */
+  moving: Store<Moving | null>;
   /** What is asked for to draw the span where it last rested. */
   asked: Span;
   /** It moves: what is asked for and the address follow when it rests. */
@@ -58,17 +68,18 @@ export function useLineState({ capture, filters, onFilters }: CaptureProps): Lin
   const length = Number(capture.duration_ns ?? 0);
   const zoom = params.get("zoom");
   const rested: Span = useMemo(() => ns(zoom, length) ?? [0, length], [zoom, length]);
-  const [moving, setMoving] = useState<{ span: Span; from: Span } | null>(null);
+  const [movedFrom, setMovedFrom] = useState<Span | null>(null);
+  const moving = useMemo(() => store<Moving | null>(null), []);
   // A browser takes few changes of an address in a second, and a server few questions.
   const timer = useRef(0);
   useEffect(() => () => clearTimeout(timer.current), []);
-  const isMoving = moving?.from === rested;
-  const span = isMoving ? moving.span : rested;
+  const isMoving = movedFrom === rested;
   const list = (name: string) => params.getAll(name).filter(Boolean);
   const [turned, pinned, moves] = [list("turn"), list("pin"), movesOf(list("order"))];
   return {
     length,
-    span,
+    rested,
+    moving,
     asked: useMemo(() => askedFor(rested, length), [rested]),
     isMoving,
     isZoomed: zoom !== null || isMoving,
@@ -81,10 +92,12 @@ export function useLineState({ capture, filters, onFilters }: CaptureProps): Lin
     hasPath: params.has("path"),
     panel: params.get("panel"),
     setSpan: (to) => {
-      setMoving({ span: to ?? [0, length], from: rested });
+      moving.set({ span: to ?? [0, length], from: rested });
+      setMovedFrom(rested);
       clearTimeout(timer.current);
       timer.current = window.setTimeout(() => {
-        setMoving(null);
+        moving.set(null);
+        setMovedFrom(null);
         // A step of a zoom is none that "back" should return to.
         set({ zoom: to && (to[0] > 0 || to[1] < length) ? windowText(inSeconds(to)) : null }, true);
       }, REST_MS);
@@ -99,4 +112,17 @@ export function useLineState({ capture, filters, onFilters }: CaptureProps): Lin
     // A condition on the columns of one view is none on those of another.
     setPanel: (id) => set({ ...OF_A_TABLE, panel: id }, true),
   };
+}
+
+/** The span now: that of a press. */
+export function spanOf({ moving, rested }: LineState): Span {
+  const now = moving.get();
+  return now?.from === rested ? now.span : rested;
+}
+
+/** The span of each frame. */
+export function useSpan(state: LineState): { span: Span; isMoving: boolean } {
+  useStore(state.moving);
+  const span = spanOf(state);
+  return { span, isMoving: span !== state.rested };
 }

@@ -15,8 +15,8 @@ export interface Question {
   urgency?: Urgency;
 }
 
-export interface Answered {
-  rows: Row[] | undefined;
+export interface Answered<T = Row[]> {
+  rows: T | undefined;
   error: ApiError | undefined;
   /** The part of the recording that `rows` are about. */
   span: Span;
@@ -26,19 +26,27 @@ export interface Answered {
   isAwaited: boolean;
 }
 
-interface State {
+interface State<T> {
   key: string;
   of: Question;
-  rows?: Row[];
+  rows?: T;
   error?: ApiError;
 }
 
+/** How a question gets its answer. */
+export type Ask<T> = (question: Question, signal: AbortSignal, place: string) => Promise<T>;
+
+export const forRows: Ask<Row[]> = ({ path, query, urgency }, signal) => rowsByColumn(path, query, signal, urgency);
+
 /** The answers by place. What nobody asks any more is given up. */
-export function useAnswers(questions: ReadonlyMap<string, Question>): {
-  of: (place: string) => Answered | undefined;
+export function useAnswers<T>(
+  questions: ReadonlyMap<string, Question>,
+  ask: Ask<T>,
+): {
+  of: (place: string) => Answered<T> | undefined;
   again: () => void;
 } {
-  const [states, setStates] = useState<ReadonlyMap<string, State>>(new Map());
+  const [states, setStates] = useState<ReadonlyMap<string, State<T>>>(new Map());
   const [turn, setTurn] = useState(0);
   const asked = useRef(new Map<string, { key: string; abort: AbortController }>());
   const keys = new Map([...questions].map(([place, question]) => [place, JSON.stringify([question, turn])]));
@@ -54,12 +62,12 @@ export function useAnswers(questions: ReadonlyMap<string, Question>): {
       if (states.get(place)?.key === key || asked.current.has(place)) continue;
       const abort = new AbortController();
       asked.current.set(place, { key, abort });
-      const give = (found: Partial<State>) => {
+      const give = (found: Partial<State<T>>) => {
         if (abort.signal.aborted) return;
         asked.current.delete(place);
         setStates((before) => new Map(before).set(place, { key, of: question, ...found }));
       };
-      rowsByColumn(question.path, question.query, abort.signal, question.urgency).then(
+      ask(question, abort.signal, place).then(
         (found) => give({ rows: found }),
         (error) => give({ error: shown(error) }),
       );
@@ -71,7 +79,7 @@ export function useAnswers(questions: ReadonlyMap<string, Question>): {
     },
     [],
   );
-  const of = (place: string): Answered | undefined => {
+  const of = (place: string): Answered<T> | undefined => {
     const state = states.get(place);
     const question = questions.get(place);
     if (!question) return undefined;

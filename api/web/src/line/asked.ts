@@ -1,13 +1,16 @@
 /** What the time line asks for: which threads and CPUs there are, the pieces of the lanes in sight, the path to what is picked. */
 
 import { useMemo } from "preact/hooks";
+import { bytesByColumn } from "../api/fetch";
 import { useView } from "../api/hooks";
-import { type Row, setting, type ViewName, viewPath } from "../api/rows";
+import { setting, type ViewName, viewPath } from "../api/rows";
 import type { filterParams } from "../app/route";
 import { sqlOf } from "../parts/sql";
-import { type Question, useAnswers } from "./answers";
+import { type Ask, type Question, useAnswers } from "./answers";
+import type { Decoded } from "./decode";
+import { inWorker, prepare } from "./decoder";
 import { type Data, inSight, type Loaded } from "./draw";
-import { LANES, type Lanes, type Shows } from "./lanes";
+import { type Lane, laneByNumber, SHAPES, type Shows } from "./lanes";
 import type { Box } from "./overlay";
 import type { Span } from "./span";
 import { type LaneTrack, type Placed, PORTION, threadsOf } from "./tracks";
@@ -51,7 +54,12 @@ export function useThreads(captureId: string, scope: ReturnType<typeof filterPar
   };
 }
 
-const made = new WeakMap<Row[], Lanes<Shows>>();
+const made = new WeakMap<Decoded, Map<number, Lane>>();
+const showsOf = (place: string) => place.split(" ")[0] as Shows;
+const forLanes: Ask<Decoded> = async ({ path, query, urgency }, signal, place) => {
+  prepare();
+  return inWorker(await bytesByColumn(path, query, signal, urgency), SHAPES[showsOf(place)]);
+};
 
 /** The pieces of the lanes in sight, in portions of threads, so that scrolling asks only for what is new. */
 export function useLanes(
@@ -97,9 +105,9 @@ export function useLanes(
       });
     }
   }
-  const answers = useAnswers(questions);
+  const answers = useAnswers(questions, forLanes);
   const found = [...questions.keys()].map((place) => ({
-    shows: place.split(" ")[0] as Shows,
+    shows: showsOf(place),
     of: lanesOf.get(place)!,
     answer: answers.of(place),
   }));
@@ -108,9 +116,9 @@ export function useLanes(
     const spans = { states: new Map(), calls: new Map(), causes: new Map(), runs: new Map() };
     for (const { shows, of, answer } of found) {
       if (!answer?.rows || answer.isOld) continue;
-      let pieces = made.get(answer.rows);
-      if (!pieces) made.set(answer.rows, (pieces = LANES[shows](answer.rows as never) as Lanes<Shows>));
-      for (const [lane, some] of pieces) lanes[shows].set(lane, some);
+      let some = made.get(answer.rows);
+      if (!some) made.set(answer.rows, (some = laneByNumber(shows, answer.rows)));
+      for (const [one, lane] of some) lanes[shows].set(one, lane);
       for (const lane of of) spans[shows].set(lane, answer.span);
     }
     return [lanes as Data, spans as Loaded];
@@ -123,13 +131,13 @@ export function useLanes(
     isOld,
     isAwaited: found.some(({ answer }) => answer?.isAwaited),
     failed,
-    again: answers.again,
+    again: failed?.kind === "page" ? () => location.reload() : answers.again,
   };
 }
 
-const ids = new WeakMap<Row[], number>();
+const ids = new WeakMap<Decoded, number>();
 let counted = 0;
-function idOf(rows: Row[] | undefined): number {
+function idOf(rows: Decoded | undefined): number {
   if (!rows) return 0;
   if (!ids.has(rows)) ids.set(rows, ++counted);
   return ids.get(rows)!;

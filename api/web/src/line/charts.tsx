@@ -12,6 +12,7 @@ const nothing = () => undefined;
 interface ChartsProps {
   tracks: readonly Placed[];
   span: Span;
+  isMoving?: boolean;
   /** ns of all that there is. */
   end: number;
   /** When it began, in ns since 1970, where that is known. */

@@ -1,25 +1,26 @@
-/** Paints the tracks that are in sight: long pieces as they were, what is shorter than a pixel by what took most of it. */
+/** Paints the tracks that are in sight. */
 
 import type { Intervals } from "../api/types.gen";
 import type { Drawn } from "../parts/charts";
 import { written } from "../parts/cell";
-import { hatch } from "../parts/hatch";
-import { stateOf, STATES } from "../parts/states";
-import { kindOf } from "./causes";
+import { hatch, STEP as HATCH } from "../parts/hatch";
 import { ends, rowOf, strength } from "./heat";
-import { firstAfter, type Piece, type PieceOf, type RunRow, type Shows } from "./lanes";
-import { Pixels } from "./pixels";
+import type { Lane, Shows } from "./lanes";
+import { Pieces } from "./pieces";
+import { type Area, Pixels } from "./pixels";
 import type { Lines } from "./series";
 import { roundAbove, roundLength, type Span, ticks } from "./span";
 import { type ChartTrack, HEAT, type HeatTrack, HEIGHTS, type LaneTrack, type MarksTrack, type Placed } from "./tracks";
 
 export const AXIS = 20;
 export const LINE_COLOURS = ["--accent", "--note", "--good", "--warning", "--critical", "--state-other"];
+/** Lines go on so many pixels beside the picture: their corners are those of lines that go on. */
+const BEYOND = 50;
 const FONT = "11px system-ui, sans-serif";
 /** What a line's axis reaches at least: an idle network is no hill. */
 const least = (unit: string | null) => (unit?.startsWith("bytes") ? 1024 : 1);
 
-export type Data = { [S in Shows]: ReadonlyMap<number, PieceOf[S][]> };
+export type Data = { [S in Shows]: ReadonlyMap<number, Lane<S>> };
 
 export type Loaded = { [S in Shows]: ReadonlyMap<number, Span> };
 
@@ -68,25 +69,43 @@ export function inSight<T extends Placed>(tracks: readonly T[], scroll: number, 
   return tracks.filter(({ top, height: own }) => top + own > scroll && top < scroll + height);
 }
 
-/** The part of the axis that has ticks stays above the tracks. */
-export function draw(context: CanvasRenderingContext2D, tracks: readonly Placed[], picture: Picture): void {
+/** All of the tracks' part of the canvas. */
+export const wholeOf = ({ names, width, height }: Picture): Area => [names, 0, width, height];
+
+/** Paints an area of the canvas, and nothing beside it. The part of the axis that has ticks stays above the tracks. */
+export function draw(
+  context: CanvasRenderingContext2D,
+  tracks: readonly Placed[],
+  picture: Picture,
+  area: Area = wholeOf(picture),
+): void {
   const { span, names, width, height, scroll, paint } = picture;
+  const [, upper, right, lower] = area;
+  const density = context.getTransform().a;
+  // Whole pixels of the canvas: what is painted on a part of one adds up.
+  const left = Math.ceil(area[0] * density) / density;
   const x = xOf(picture);
-  context.clearRect(0, 0, width, height);
   context.font = FONT;
   context.textBaseline = "middle";
   context.save();
   context.beginPath();
-  context.rect(names, 0, width - names, height);
+  const [wide, high] = [
+    right < width ? right - left : width + 1 - left,
+    lower < height ? lower - upper : height + 1 - upper,
+  ];
+  context.rect(left, upper, wide, high);
   context.clip();
+  context.clearRect(left, upper, wide, high);
   const marks = ticks(span, width - names);
   context.fillStyle = paint.get("--line")!;
-  for (const { at } of marks) context.fillRect(Math.round(x(at)), AXIS - 4, 1, height);
-  const rects = new Rects(Pixels.for(context));
-  for (const track of inSight(tracks, scroll, height - AXIS)) {
+  // The one before is within the first pixel, or is not seen.
+  const first = marks[1] ? [{ at: 2 * marks[0]!.at - marks[1].at }] : [];
+  for (const { at } of [...first, ...marks]) context.fillRect(Math.round(x(at)), AXIS - 4, 1, height);
+  const pieces = new Pieces(Pixels.for(context, area), picture, area);
+  for (const track of inSight(tracks, scroll + upper - AXIS, lower - upper)) {
     const top = AXIS + track.top - scroll;
     if (track.kind === "chart") chart(context, track, top, x, picture);
-    else if (track.kind === "lane") lane(context, rects, track, top, x, picture);
+    else if (track.kind === "lane") lane(context, pieces, track, top, x, picture);
     else if (track.kind === "heat") heatMap(context, track, top, x, picture);
     else if (track.kind === "marks") moments(context, track, top, x, paint);
     else {
@@ -94,11 +113,13 @@ export function draw(context: CanvasRenderingContext2D, tracks: readonly Placed[
       context.fillRect(names, top, width - names, track.height);
     }
   }
-  rects.show(context, paint.get("--paper")!);
-  context.fillStyle = paint.get("--paper")!;
-  context.fillRect(names, 0, width - names, AXIS - 4);
-  context.fillStyle = paint.get("--ink-3")!;
-  for (const { at, text } of marks) context.fillText(text, x(at) + 3, (AXIS - 4) / 2);
+  pieces.show(context);
+  if (upper < AXIS - 4) {
+    context.fillStyle = paint.get("--paper")!;
+    context.fillRect(names, 0, width - names, AXIS - 4);
+    context.fillStyle = paint.get("--ink-3")!;
+    for (const { at, text } of marks) context.fillText(text, x(at) + 3, (AXIS - 4) / 2);
+  }
   context.restore();
 }
 
@@ -112,9 +133,11 @@ function gapsAt(
   x: Place,
   picture: Picture,
 ): void {
+  // The lines go with the time.
+  const about = Math.round(x(0)) % HATCH;
   for (const [begin, end] of gaps) {
     const [left, right] = [Math.max(x(begin), picture.names), Math.min(x(end), picture.width)];
-    hatch(context, [left, top, right - left, high], picture.paint.get("--hatch")!);
+    hatch(context, [left, top, right - left, high], picture.paint.get("--hatch")!, 1, about);
   }
 }
 
@@ -135,26 +158,46 @@ function chart(
   context.fillStyle = paint.get("--line")!;
   context.fillRect(names, low, width - names, 1);
   context.fillRect(names, high, width - names, 1);
-  const [begin, end] = [before(lines.x, span[0] / 1e9), before(lines.x, span[1] / 1e9) + 1];
+  const beyond = (BEYOND * (span[1] - span[0])) / Math.max(width - names, 1);
+  const [begin, end] = [before(lines.x, (span[0] - beyond) / 1e9), before(lines.x, (span[1] + beyond) / 1e9) + 1];
+  const [left, right] = [names - BEYOND, width + BEYOND];
   lines.lines.forEach(({ y: values }, number) => {
     context.strokeStyle = paint.get(LINE_COLOURS[number % LINE_COLOURS.length]!)!;
     context.lineWidth = 1.4;
+    // A sharp corner would reach out of the track.
+    context.lineJoin = "round";
     context.beginPath();
+    let last: Point | null = null;
     let isOn = false;
     for (let index = begin; index <= end && index < values.length; index++) {
       const value = values[index]!;
-      if (value === null) {
-        isOn = false;
-        continue;
+      const next: Point | null = value === null ? null : [x(lines.x[index]! * 1e9), y(value)];
+      if (last && next && last[0] < right && next[0] > left) {
+        stroke(context, last, next, [left, right], isOn);
+        isOn = true;
       }
-      const [right, down] = [x(lines.x[index]! * 1e9), y(value)];
-      if (isOn) context.lineTo(right, down);
-      else context.moveTo(right, down);
-      isOn = true;
+      if (!next) isOn = false;
+      last = next;
     }
     context.stroke();
   });
   label(context, said(drawn.chart.values[0]!.unit, most), names, high + 7, paint);
+}
+
+type Point = readonly [number, number];
+
+/** A line to the next value. Only what is in sight of one that is far longer: from points that are the same wherever it is shifted to. */
+function stroke(context: CanvasRenderingContext2D, [x, y]: Point, [end, down]: Point, seen: Span, isOn: boolean): void {
+  const long = end - x;
+  const at = (step: number): Point => (step ? [x + step * BEYOND, y + ((down - y) * step * BEYOND) / long] : [x, y]);
+  let step = Math.max(Math.floor((seen[0] - x) / BEYOND), 0);
+  if (!isOn) context.moveTo(...at(step));
+  for (step++; step * BEYOND < long; step++) {
+    const point = at(step);
+    context.lineTo(...point);
+    if (point[0] > seen[1]) return;
+  }
+  context.lineTo(end, down);
 }
 
 /** What was not asked for yet is not what was not recorded: it is neither drawn nor hatched, but dim. */
@@ -274,7 +317,7 @@ function moments(
 
 function lane(
   context: CanvasRenderingContext2D,
-  rects: Rects,
+  pieces: Pieces,
   track: Placed<LaneTrack>,
   top: number,
   x: Place,
@@ -282,125 +325,10 @@ function lane(
 ): void {
   let at = top + 1;
   for (const shows of track.shows) {
-    const known = picture.loaded[shows].get(track.of);
     gapsAt(context, picture.gaps[shows], at, HEIGHTS[shows], x, picture);
-    veil(context, known, at, HEIGHTS[shows], x, picture);
-    pieces(rects, shows, picture.data[shows].get(track.of) ?? [], at, x, picture);
+    veil(context, picture.loaded[shows].get(track.of), at, HEIGHTS[shows], x, picture);
+    const own = picture.data[shows].get(track.of);
+    if (own) pieces.paint(own, at);
     at += HEIGHTS[shows];
   }
-}
-
-function pieces<S extends Shows>(
-  rects: Rects,
-  shows: S,
-  all: readonly Piece[],
-  top: number,
-  x: Place,
-  { span, names, width, paint }: Picture,
-): void {
-  let covered = Number.NEGATIVE_INFINITY;
-  for (let index = firstAfter(all, span[0]); index < all.length; index++) {
-    const piece = all[index]!;
-    if (piece.ts_ns > span[1]) break;
-    // Edges of pixels: pieces beside each other stay so, and none disappears.
-    const left = Math.max(Math.round(x(piece.ts_ns)), names - 2);
-    const right = Math.max(Math.min(Math.round(x(piece.ts_ns + piece.duration_ns)), width + 2), left + 1);
-    if (right < names) continue;
-    // Where a finer answer is drawn in fewer pixels, a pixel is painted once.
-    if (right <= covered) continue;
-    covered = right;
-    PAINTERS[shows](rects, piece as PieceOf[S], top, left, right - left, paint);
-  }
-}
-
-/** The pieces of all lanes, and the names in them. */
-class Rects {
-  private readonly texts: [string, number, number, number][] = [];
-
-  constructor(private readonly pixels: Pixels) {}
-
-  add(colour: string, left: number, top: number, wide: number, high: number): void {
-    this.pixels.fill(colour, left, top, wide, high);
-  }
-
-  text(text: string, left: number, middle: number, wide: number): void {
-    this.texts.push([text, left, middle, wide]);
-  }
-
-  show(context: CanvasRenderingContext2D, ink: string): void {
-    this.pixels.show(context);
-    context.fillStyle = ink;
-    for (const [text, left, middle, wide] of this.texts) {
-      context.save();
-      context.beginPath();
-      context.rect(left, middle - 10, wide - 3, 20);
-      context.clip();
-      context.fillText(text, left + 4, middle);
-      context.restore();
-    }
-  }
-}
-
-type Painter<S extends Shows> = (
-  rects: Rects,
-  piece: PieceOf[S],
-  top: number,
-  left: number,
-  wide: number,
-  paint: Paint,
-) => void;
-
-const PAINTERS: { [S in Shows]: Painter<S> } = {
-  states: (rects, row, top, left, wide, paint) => {
-    const high = HEIGHTS.states - 4;
-    if (row.interval_count === 1) {
-      const { colour } = stateOf(row.state);
-      const isThin = colour === "--state-sleep";
-      rects.add(paint.get(colour)!, left, isThin ? top + 8 : top + 2, wide, isThin ? 2 : high);
-      return;
-    }
-    // Several in a pixel: their shares stand on each other.
-    let y = top + HEIGHTS.states - 2;
-    const all = STATES.reduce((sum, { column }) => sum + row[column], 0) || 1;
-    for (const { colour, column } of STATES) {
-      const part = (high * row[column]) / all;
-      if (part > 0) rects.add(paint.get(colour)!, left, y - part, wide, part);
-      y -= part;
-    }
-  },
-  causes: (rects, row, top, left, wide, paint) => {
-    const { colour, isThin } = kindOf(row.kind);
-    rects.add(paint.get(colour)!, left, top, wide, isThin ? 3 : HEIGHTS.causes - 3);
-  },
-  calls: (rects, row, top, left, wide, paint) => {
-    const colour = row.error_count ? paint.get("--critical")! : ofName(row.name, paint);
-    rects.add(colour, left, top, wide, HEIGHTS.calls - 2);
-  },
-  runs: (rects, row, top, left, wide, paint) => {
-    // A pixel in which the CPU was idle half of the time is half as high.
-    const most = HEIGHTS.runs - 4;
-    const high = Math.min(most * Math.max(row.running_ns / (row.duration_ns || 1), 0.15), most);
-    rects.add(ofProcess(row, paint), left, top + 2 + most - high, wide, high);
-    if (wide > 46 && row.run_count === 1) rects.text(row.name, left, top + HEIGHTS.runs / 2, wide);
-  },
-};
-
-/** Colours that text of the page's ground is read on, in both schemes: axe's contrast of 4.5 holds for each. */
-export const PROCESS_COLOURS = ["--note", "--accent", "--good", "--warning", "--critical", "--ink-3"];
-
-function ofProcess({ pid }: RunRow, paint: Paint): string {
-  return paint.get(PROCESS_COLOURS[(Math.abs(pid * 2_654_435_761) % 4_294_967_296) % PROCESS_COLOURS.length]!)!;
-}
-
-export const CALL_COLOURS = ["--note", "--state-other", "--ink-3", "--line-strong"];
-const names = new Map<string, number>();
-
-/** Neighbouring calls are told apart; the name is told beside the cursor. */
-function ofName(name: string, paint: Paint): string {
-  let number = names.get(name);
-  if (number === undefined) {
-    number = [...name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0, 7);
-    names.set(name, number);
-  }
-  return paint.get(CALL_COLOURS[number % CALL_COLOURS.length]!)!;
 }

@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { type RowOf, setting, viewPath } from "../api/rows";
 import type { filterParams } from "../app/route";
 import { sqlOf } from "../parts/sql";
-import { type Question, useAnswers } from "./answers";
+import { forRows, type Question, useAnswers } from "./answers";
 import { type Heat, latencies, offsets } from "./heat";
 import type { Span } from "./span";
 import type { Given } from "./tracks";
@@ -50,7 +50,7 @@ export function useHeats(
     const query = { where, order: "ts_ns, event, offset_min_ns", limit: ROWS_MAX, ...scope };
     questions.set("offsets", { path: viewPath(captureId, "subsecond_offset"), query, span: [first, last], about });
   }
-  const answers = useAnswers(questions);
+  const answers = useAnswers(questions, forRows);
   const [latency, offset] = [answers.of("latency_heat_map"), answers.of("offsets")];
   const has = [...known.map(({ kind }) => kind), hasSamples].join();
   const all = useMemo(() => {

@@ -10,7 +10,7 @@ import { Problem } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { sqlOf } from "../parts/sql";
 import { momentOf, plural } from "../parts/units";
-import { type Answered, type Question, useAnswers } from "./answers";
+import { type Answered, forRows, type Question, useAnswers } from "./answers";
 import { type Lines, linesOf, step } from "./series";
 import type { Span } from "./span";
 import type { Given, Mark } from "./tracks";
@@ -61,13 +61,16 @@ export function useHost(
     // The others are folded at first: what is in sight comes before them.
     return chart.page === pages[0] ? own : { ...own, urgency: "later" };
   };
-  const first = useAnswers(new Map(length > 0 ? all.map((place) => [placeOf(place), question(place.first)]) : []));
+  const first = useAnswers(
+    new Map(length > 0 ? all.map((place) => [placeOf(place), question(place.first)]) : []),
+    forRows,
+  );
   const isEmpty = (place: Place<Intervals>) => {
     const answer = first.of(placeOf(place));
     return Boolean(answer?.rows && !linesFor(place.first, answer.rows).lines.length);
   };
   const others = all.filter((place) => place.instead && isEmpty(place));
-  const second = useAnswers(new Map(others.map((place) => [placeOf(place), question(place.instead!)])));
+  const second = useAnswers(new Map(others.map((place) => [placeOf(place), question(place.instead!)])), forRows);
   const severe = sqlOf("kernel_log")`${"level"} IN ('emerg', 'alert', 'crit', 'err', 'warn') AND ${"is_in_capture"}`;
   const log = useView(captureId, "kernel_log", { where: severe, limit: MESSAGES_MAX }, "later");
   const marks = useMemo(

@@ -1,7 +1,7 @@
 /** The titles of the tracks in sight, beside the picture, with the figures of the charts under the cursor. */
 
 import { timeOfDay, zone } from "../app/clock";
-import { useStore } from "../app/store";
+import { type Store, useStore } from "../app/store";
 import { momentOf, plural } from "../parts/units";
 import { AXIS, LINE_COLOURS, said } from "./draw";
 import type { Moving } from "./moving";
@@ -14,8 +14,8 @@ interface LabelsProps {
   width: number;
   current: string | null;
   pick: Pick | null;
-  /** The moment under the cursor, in ns. */
-  cursor: number | null;
+  /** The moment under the cursor, in ns: what tells of it follows by itself, since it changes with each move of the mouse. */
+  cursor: Store<number | null>;
   startNs: number | null;
   pinned: readonly string[] | null;
   onPick: (pick: Pick | null) => void;
@@ -42,7 +42,9 @@ export function Labels({
   return (
     <div class="line-labels" style={{ height: `${total}px`, width: `${width}px` }}>
       <div class="line-corner">
-        <span class="line-time">{cursor === null ? "" : <Moment at={cursor} startNs={startNs} />}</span>
+        <span class="line-time">
+          <Moment cursor={cursor} startNs={startNs} />
+        </span>
       </div>
       {tracks.map((track) => {
         const { id, title, top, height, kind, depth } = track;
@@ -114,14 +116,17 @@ export function Labels({
   );
 }
 
-function Moment({ at, startNs }: { at: number; startNs: number | null }) {
+function Moment({ cursor, startNs }: { cursor: Store<number | null>; startNs: number | null }) {
   const now = useStore(zone);
+  const at = useStore(cursor);
+  if (at === null) return null;
   const since = momentOf(at, 3);
   return <>{startNs === null ? since : `${since}, ${timeOfDay(startNs + at)} ${now}`}</>;
 }
 
 /** Which colour is what, and its figure at a moment; "–" where none is known. */
-function Legend({ track: { drawn, lines }, cursor }: { track: ChartTrack; cursor: number | null }) {
+function Legend({ track: { drawn, lines }, cursor: from }: { track: ChartTrack; cursor: Store<number | null> }) {
+  const cursor = useStore(from);
   const unit = drawn.chart.values[0]!.unit;
   const nearest = cursor === null ? -1 : nearestOf(lines.x, cursor / 1e9);
   return (

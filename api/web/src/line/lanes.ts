@@ -1,10 +1,11 @@
 /** Lanes of threads and CPUs: rows of views that are only as fine as a screen can show. */
 
-import { type NumbersOf, numbersOf, type RowOf } from "../api/rows";
+import type { NumbersOf } from "../api/rows";
 import { safe } from "../parts/safe";
 import { type Spent, stateWord } from "../parts/states";
 import { duration, plural } from "../parts/units";
 import { type CauseRow, saidOfCause } from "./causes";
+import { type Decoded, type Shape, shape } from "./decode";
 
 /** One long interval, or what began in a pixel. */
 export interface Piece {
@@ -38,92 +39,101 @@ export interface PieceOf {
 }
 export type Shows = keyof PieceOf;
 
-/** The pieces of each thread or CPU, in the order of time. */
-export type Lanes<S extends Shows> = Map<number, PieceOf[S][]>;
+/** The pieces of a thread or a CPU, in the order of time: rows of an answer. */
+export interface Lane<S extends Shows = Shows> {
+  shows: S;
+  rows: Decoded;
+  /** Its first row, and the one behind its last. */
+  first: number;
+  end: number;
+}
 
-function grouped<R, P>(rows: readonly R[], key: (row: R) => unknown, piece: (row: R) => P): Map<number, P[]> {
-  const found = new Map<number, P[]>();
-  for (const row of rows) {
-    const of = Number(key(row));
-    const known = found.get(of);
-    if (known) known.push(piece(row));
-    else found.set(of, [piece(row)]);
-  }
-  return found;
+/** The lanes of an answer. */
+export function laneByNumber<S extends Shows>(shows: S, rows: Decoded): Map<number, Lane<S>> {
+  const { lanes, firsts } = rows;
+  return new Map(
+    Array.from(lanes, (of, at) => [of, { shows, rows, first: firsts[at]!, end: firsts[at + 1]! }] as const),
+  );
 }
 
 export const threadName = (comm: string | null, tid: unknown) => safe(`${comm ?? "?"} ${String(tid)}`);
 
 const SPENT = ["running_ns", "runnable_ns", "disk_sleep_ns", "sleeping_ns", "other_ns"] as const;
 
-export const LANES = {
-  states: (rows: readonly RowOf<"thread_lane">[]): Lanes<"states"> =>
-    grouped(
-      rows,
-      ({ utid }) => utid,
-      (row) => ({
-        ...numbersOf(row, "thread_lane", "ts_ns", "duration_ns", "interval_count", ...SPENT),
-        state: row.state ?? "",
-      }),
-    ),
-  calls: (rows: readonly RowOf<"call_lane">[]): Lanes<"calls"> =>
-    grouped(
-      rows,
-      ({ utid }) => utid,
-      (row) => ({
-        ...numbersOf(row, "call_lane", "ts_ns", "duration_ns", "call_count", "call_ns", "name_ns", "error_count"),
-        name: safe(row.name ?? "?"),
-      }),
-    ),
-  causes: (rows: readonly RowOf<"blame_lane">[]): Lanes<"causes"> =>
-    grouped(
-      rows,
-      ({ utid }) => utid,
-      (row) => ({
-        ...numbersOf(row, "blame_lane", "ts_ns", "duration_ns", "part_count", "wait_ns", "kind_ns", "due_ns"),
-        kind: row.kind ?? "",
-        due: safe(row.due ?? "?"),
-      }),
-    ),
-  runs: (rows: readonly RowOf<"cpu_lane">[]): Lanes<"runs"> =>
-    grouped(
-      rows,
-      ({ cpu }) => cpu,
-      (row) => ({
-        ...numbersOf(row, "cpu_lane", "ts_ns", "duration_ns", "utid", "run_count", "running_ns", "most_ns"),
-        pid: Number(row.pid ?? row.tid ?? 0),
-        name: threadName(row.comm, row.tid),
-      }),
-    ),
+/** What is decoded of each answer. */
+export const SHAPES: Record<Shows, Shape> = {
+  states: shape("thread_lane", "utid", ["ts_ns", "duration_ns", "interval_count", ...SPENT], ["state"]),
+  calls: shape(
+    "call_lane",
+    "utid",
+    ["ts_ns", "duration_ns", "call_count", "call_ns", "name_ns", "error_count"],
+    ["name"],
+  ),
+  causes: shape(
+    "blame_lane",
+    "utid",
+    ["ts_ns", "duration_ns", "part_count", "wait_ns", "kind_ns", "due_ns"],
+    ["kind", "due"],
+  ),
+  runs: shape(
+    "cpu_lane",
+    "cpu",
+    ["ts_ns", "duration_ns", "utid", "tid", "pid", "run_count", "running_ns", "most_ns"],
+    ["comm"],
+  ),
 };
 
-/** Where in the order of time the first piece stands that ends after a moment. Pieces of a lane overlap by a pixel at most. */
-export function firstAfter(pieces: readonly Piece[], at: number): number {
-  let [low, high] = [0, pieces.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    const { ts_ns, duration_ns } = pieces[middle]!;
-    if (ts_ns + duration_ns < at) low = middle + 1;
-    else high = middle;
-  }
-  return Math.max(low - 1, 0);
+type Figures = Record<string, number>;
+type Words = Record<string, string | null>;
+
+const MADE: { [S in Shows]: (figures: Figures, words: Words) => object } = {
+  states: (figures, { state }) => ({ ...figures, state: state ?? "" }),
+  calls: (figures, { name }) => ({ ...figures, name: safe(name ?? "?") }),
+  causes: (figures, { kind, due }) => ({ ...figures, kind: kind ?? "", due: safe(due ?? "?") }),
+  runs: ({ tid, pid, ...figures }, { comm }) => ({ ...figures, pid: pid || tid, name: threadName(comm!, tid) }),
+};
+
+/** A row of a lane as what is told of it. */
+export function pieceOf<S extends Shows>({ shows, rows: { numbers, texts } }: Lane<S>, row: number): PieceOf[S] {
+  const figures = Object.fromEntries(Object.entries(numbers).map(([name, list]) => [name, list[row]!]));
+  const words = Object.fromEntries(Object.entries(texts).map(([name, { words: all, at }]) => [name, all[at[row]!]!]));
+  return MADE[shows](figures, words) as PieceOf[S];
 }
 
-/** The piece at a moment, or the nearest within two pixels; `pixel`: ns. A long one before one of many short ones. */
-export function pieceAt<P extends Piece>(pieces: readonly P[], at: number, pixel: number): P | null {
-  let best: P | null = null;
+/** The first row of a lane that ends after a moment, or the one before it. Pieces of a lane overlap by a pixel at most. */
+export function firstAfter({ rows, first, end }: Lane, at: number): number {
+  const { ts_ns, duration_ns } = rows.numbers;
+  let [low, high] = [first, end];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (ts_ns![middle]! + duration_ns![middle]! < at) low = middle + 1;
+    else high = middle;
+  }
+  return Math.max(low - 1, first);
+}
+
+/** The row at a moment, or the nearest within two pixels, -1 where none is; `pixel`: ns. A long one before one of many short ones. */
+export function rowAt(lane: Lane, at: number, pixel: number): number {
+  const { ts_ns, duration_ns } = lane.rows.numbers;
+  let best = -1;
   let least = 2 * pixel;
-  for (let index = firstAfter(pieces, at - 2 * pixel); index < pieces.length; index++) {
-    const piece = pieces[index]!;
-    if (piece.ts_ns > at + 2 * pixel) break;
-    const last = piece.ts_ns + piece.duration_ns;
-    const away = at < piece.ts_ns ? piece.ts_ns - at : at > last ? at - last : 0;
-    if (away < least || (away === least && best !== null && piece.duration_ns > best.duration_ns)) {
+  for (let row = firstAfter(lane, at - 2 * pixel); row < lane.end; row++) {
+    const begin = ts_ns![row]!;
+    if (begin > at + 2 * pixel) break;
+    const last = begin + duration_ns![row]!;
+    const away = at < begin ? begin - at : at > last ? at - last : 0;
+    if (away < least || (away === least && best >= 0 && duration_ns![row]! > duration_ns![best]!)) {
       least = away;
-      best = piece;
+      best = row;
     }
   }
   return best;
+}
+
+/** The same as what is told of it. */
+export function pieceAt<S extends Shows>(lane: Lane<S> | undefined, at: number, pixel: number): PieceOf[S] | null {
+  const row = lane ? rowAt(lane, at, pixel) : -1;
+  return row < 0 ? null : pieceOf(lane!, row);
 }
 
 /** A piece in words. */

@@ -11,17 +11,17 @@ import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { STATES } from "../parts/states";
 import { count, duration, stretch } from "../parts/units";
-import { useLineState } from "./address";
+import { type LineState, spanOf, useLineState, useSpan } from "./address";
 import { BUCKETS, THREADS_MAX, useLanes, usePath, useThreads } from "./asked";
 import { KINDS } from "./causes";
 import { useFindingMarks } from "./findings";
 import { useHeats } from "./heats";
 import { KernelLog, Missing, useHost } from "./host";
-import { pieceAt, type PieceOf, type Shows } from "./lanes";
+import { pieceAt, type Shows } from "./lanes";
 import { moveText } from "./order";
 import type { Box } from "./overlay";
 import { Panel } from "./panel";
-import { Picture } from "./picture";
+import { Picture, type PictureProps } from "./picture";
 import { holding, type Span } from "./span";
 import { useInterval } from "./stretch";
 import { type LaneTrack, type Mark, type Placed, tracksOf } from "./tracks";
@@ -38,7 +38,8 @@ export default function Line(props: CaptureProps) {
 function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
   const { captureId, capture, filters } = props;
   const state = useLineState(props);
-  const { length, span, asked, part, pick } = state;
+  // Not the span: in a frame in which only that moves, the picture and what says the span are made, and nothing else here.
+  const { length, asked, part, pick } = state;
   // The line shows the whole recording: the part is what is chosen in it.
   const scope = useMemo(() => ({ ...filters, window: null }), [JSON.stringify({ ...filters, window: null })]);
   const host = useHost(captureId, schema, ["timeline", "lines"], length, asked, scope);
@@ -127,7 +128,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
     : undefined;
   const piece =
     track && pick!.shows && pick!.at !== null
-      ? pieceAt<PieceOf[Shows]>(data[pick!.shows].get(track.of) ?? [], pick!.at, (asked[1] - asked[0]) / BUCKETS)
+      ? pieceAt<Shows>(data[pick!.shows].get(track.of), pick!.at, (asked[1] - asked[0]) / BUCKETS)
       : null;
   const picked: Box | null = piece && {
     track: track!,
@@ -162,7 +163,6 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
     (host.failed && { error: host.failed.error!, again: host.again }) ??
     (failed && { error: failed, again }) ??
     heats.failed;
-  const hasGaps = Object.values(gaps).some((all) => all.some(([begin, end]) => begin < span[1] && end > span[0]));
   const isWaiting = known.isFirst || (host.isFirst && !host.charts.length);
   return (
     <section class="time-line" aria-label="Time line">
@@ -178,12 +178,7 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
           value={state.find}
           onInput={(event) => state.setFind(event.currentTarget.value)}
         />
-        <span class="quiet">
-          {stretch(...span)}: {duration(span[1] - span[0])}
-          {part && `; ${duration(part[1] - part[0])} chosen`}
-          {hasGaps && "; hatched: nothing was recorded"}
-          {host.cut.length > 0 && `; ${host.cut.join(", ")}: too many rows, zoom in for the dim part`}
-        </span>
+        <Seen state={state} gaps={gaps} cut={host.cut} />
         <span class="spring" />
         {state.moves.length > 0 && (
           <button type="button" onClick={() => state.move(null)}>
@@ -209,9 +204,9 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
         </p>
       ) : (
         <Fresh isOld={isOld || heats.isOld || host.isOld || known.isOld}>
-          <Picture
+          <Moved
+            state={state}
             tracks={tracks}
-            span={span}
             end={length}
             startNs={capture.started_ns === null ? null : Number(capture.started_ns)}
             part={part}
@@ -231,7 +226,10 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
             onTurn={state.turn}
             onPin={state.pin}
             onMove={state.move}
-            onSeen={(top, height) => setSeen([Math.floor(top / 200) * 200, Math.ceil((top + height) / 200) * 200])}
+            onSeen={(top, height) => {
+              const now: Span = [Math.floor(top / 200) * 200, Math.ceil((top + height) / 200) * 200];
+              setSeen((before) => (before.join() === now.join() ? before : now));
+            }}
           />
         </Fresh>
       )}
@@ -250,10 +248,29 @@ function WholeLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
         threads={threads}
         onThread={toThread}
       />
-      <KernelLog log={host.log} onPick={(at) => state.setSpan(holding(span, at, length))} />
+      <KernelLog log={host.log} onPick={(at) => state.setSpan(holding(spanOf(state), at, length))} />
       {!isWaiting && <Missing captureId={captureId} charts={host.missing} isAll={false} />}
     </section>
   );
+}
+
+/** What of the recording is in sight, in words. */
+function Seen({ state, gaps, cut }: { state: LineState; gaps: PictureProps["gaps"]; cut: readonly string[] }) {
+  const { span } = useSpan(state);
+  const { part } = state;
+  const hasGaps = Object.values(gaps).some((all) => all.some(([begin, end]) => begin < span[1] && end > span[0]));
+  return (
+    <span class="quiet">
+      {stretch(...span)}: {duration(span[1] - span[0])}
+      {part && `; ${duration(part[1] - part[0])} chosen`}
+      {hasGaps && "; hatched: nothing was recorded"}
+      {cut.length > 0 && `; ${cut.join(", ")}: too many rows, zoom in for the dim part`}
+    </span>
+  );
+}
+
+function Moved({ state, ...props }: { state: LineState } & Omit<PictureProps, "span" | "isMoving">) {
+  return <Picture {...props} {...useSpan(state)} />;
 }
 
 function Legend({ hasCauses, hasCalls }: { hasCauses: boolean; hasCalls: boolean }) {

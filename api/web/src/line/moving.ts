@@ -1,8 +1,8 @@
 /** Tracks are moved: by keys, by buttons beside their titles, by dragging a title. */
 
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { AXIS } from "./draw";
-import { drop, type Move, siblings, step } from "./order";
+import { drop, endsOf, type Move, siblings, step } from "./order";
 import type { Placed } from "./tracks";
 
 export interface Moving {
@@ -102,9 +102,10 @@ export function useMoving(
     addEventListener("mouseup", up);
     addEventListener("keydown", cancel, true);
   };
+  const ends = useMemo(() => endsOf(tracks), [tracks]);
   return {
     edge,
-    can: (track, by) => step(tracks, track.id, by) !== null,
+    can: ({ id }, by) => !ends.has(`${by} ${id}`),
     by: (track, by) => move(step(tracks, track.id, by)),
     drag,
     key,

@@ -56,6 +56,19 @@ export function step(tracks: readonly Placed[], id: string, by: -1 | 1): Move | 
   return { id, before: (by < 0 ? all[at - 1] : all[at + 2])?.id ?? null };
 }
 
+/** Which tracks go no further, each with the way: looked up for every title of every frame. What stays where it is goes neither way. */
+export function endsOf(tracks: readonly Pick<Placed, "id" | "among">[]): Set<string> {
+  const found = new Set<string>();
+  const last = new Map<string, string>();
+  for (const { id, among } of tracks) {
+    if (among === null || !last.has(among)) found.add(`-1 ${id}`);
+    if (among === null) found.add(`1 ${id}`);
+    else last.set(among, id);
+  }
+  for (const id of last.values()) found.add(`1 ${id}`);
+  return found;
+}
+
 /** To a height, where it is dropped: the move, and how far down the edge is that it goes to. null: it stays. */
 export function drop(tracks: readonly Placed[], id: string, y: number): { move: Move | null; edge: number } | null {
   const all = siblings(tracks, id);

@@ -28,6 +28,11 @@ export interface Above {
   path: readonly Box[];
 }
 
+/** Whether there is anything to draw. */
+export function hasAny({ part, cursor, picked, row, arrow, path }: Above): boolean {
+  return [part, cursor, picked, row, arrow].some((one) => one !== null) || path.length > 0;
+}
+
 type Seen = Pick<Picture, "span" | "names" | "width" | "height" | "scroll"> & { paint: Paint };
 
 export function drawAbove(context: CanvasRenderingContext2D, above: Above, seen: Seen): void {

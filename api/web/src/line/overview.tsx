@@ -9,7 +9,7 @@ import { Fresh } from "../parts/fresh";
 import { gapsOf } from "../parts/hatch";
 import { Problem, Waiting } from "../parts/problem";
 import { duration } from "../parts/units";
-import { useLineState } from "./address";
+import { useLineState, useSpan } from "./address";
 import { KernelLog, Missing, useHost } from "./host";
 import { Charts } from "./charts";
 import { holding } from "./span";
@@ -27,7 +27,8 @@ export default function OverviewLine(props: CaptureProps) {
 function HostLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
   const { captureId, capture, filters } = props;
   const state = useLineState(props);
-  const { length, part, span } = state;
+  const { length, part } = state;
+  const { span, isMoving } = useSpan(state);
   // The charts show the whole recording: the part is what is chosen in them.
   const scope = { ...filters, window: null };
   const host = useHost(captureId, schema, ["timeline"], length, state.asked, scope);
@@ -89,6 +90,7 @@ function HostLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
             <Charts
               tracks={tracks}
               span={span}
+              isMoving={isMoving}
               end={length}
               startNs={capture.started_ns === null ? null : Number(capture.started_ns)}
               part={part}

@@ -1,34 +1,28 @@
 /** The tracks on one axis of time: drawn, pointed at, moved by mouse, fingers and keys. What is seen and chosen is the caller's. */
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useStore } from "../app/store";
+import { store, useStore } from "../app/store";
 import { colour, theme } from "../app/theme";
 import { useWidth } from "../app/width";
 import { STATES } from "../parts/states";
 import { KINDS } from "./causes";
-import {
-  AXIS,
-  CALL_COLOURS,
-  type Data,
-  draw,
-  inSight,
-  PAINTED,
-  LINE_COLOURS,
-  type Picture as Drawing,
-  PROCESS_COLOURS,
-} from "./draw";
+import { AXIS, type Data, inSight, LINE_COLOURS, PAINTED, type Picture as Drawing } from "./draw";
 import { cellAt } from "./heat";
 import { Labels } from "./labels";
-import { type PieceOf, pieceAt, saidOf, type Shows } from "./lanes";
+import { type PieceOf, pieceAt, pieceOf, saidOf, type Shows } from "./lanes";
 import { useMoving } from "./moving";
 import type { Move } from "./order";
+import { type Above, type Box, drawAbove, hasAny } from "./overlay";
+import { CALL_COLOURS, PROCESS_COLOURS } from "./pieces";
+import { type Drawn, drawAfter } from "./shift";
 import { moved, type Span, zoomed } from "./span";
-import { type Above, type Box, drawAbove } from "./overlay";
 import { heatRow, heightOf, type LaneTrack, momentOf, partAt, type Pick, type Placed } from "./tracks";
 import "./line.css";
 
 const NAMES = 190;
 const NAMES_NARROW = 112;
+/** Titles are made in steps of so many pixels: a scroll that is shorter leaves them as they are. */
+const STEP = 100;
 const SHOWN: Record<Shows, string> = {
   states: "states",
   calls: "system calls",
@@ -39,6 +33,8 @@ const SHOWN: Record<Shows, string> = {
 export interface PictureProps {
   tracks: readonly Placed[];
   span: Span;
+  /** The span changes from frame to frame. */
+  isMoving?: boolean;
   /** ns of the whole recording. */
   end: number;
   /** When it began, in ns since 1970, where that is known. */
@@ -69,25 +65,29 @@ export interface PictureProps {
   onSeen?: (scroll: number, height: number) => void;
 }
 
-interface Pointed {
-  ns: number;
+/** Where the mouse is on the picture. */
+interface Place {
   x: number;
   y: number;
-  text: string | null;
-  title: string;
+  isPressed: boolean;
 }
 
 export function Picture(props: PictureProps) {
-  const { tracks, span, end, part, data, gaps, loaded, picked, pick, isTall } = props;
+  const { tracks, span, isMoving = false, end, part, data, gaps, loaded, picked, pick, isTall } = props;
   const [from, to] = span;
   const scroller = useRef<HTMLDivElement>(null);
   const width = useWidth(scroller);
   const [base, above] = [useRef<HTMLCanvasElement>(null), useRef<HTMLCanvasElement>(null)];
+  const drawn = useRef<Drawn | null>(null);
+  /** The size of the upper canvas while nothing is drawn on it. */
+  const clear = useRef<string | null>(null);
   const { isDark } = useStore(theme);
   const [scroll, setScroll] = useState(0);
   const [view, setView] = useState(0);
   const [drag, setDrag] = useState<Span | null>(null);
-  const [point, setPoint] = useState<Pointed | null>(null);
+  const [mouse, setMouse] = useState<Place | null>(null);
+  /** The moment under the mouse, for what follows it without the picture. */
+  const cursor = useMemo(() => store<number | null>(null), []);
   const [at, setAt] = useState<{ id: string | null; part: number }>({ id: null, part: 0 });
   const total = AXIS + heightOf(tracks);
   const height = isTall ? Math.min(view || total, total) : total;
@@ -130,19 +130,22 @@ export function Picture(props: PictureProps) {
   useLayoutEffect(() => {
     const context = width ? sized(base.current!, width, height) : null;
     if (!context) return;
-    draw(context, tracks, { span, names, width, height, scroll, data, loaded, gaps, paint });
+    const picture = { span, names, width, height, scroll, data, loaded, gaps, paint };
+    drawn.current = drawAfter(context, tracks, picture, drawn.current, isMoving);
     base.current!.dataset.painted = `${from}..${to}`;
-  }, [tracks, from, to, names, width, height, scroll, data, loaded, gaps, paint]);
+    base.current!.dataset.drawn = drawn.current.isWhole ? "whole" : "part";
+  }, [tracks, from, to, isMoving, names, width, height, scroll, data, loaded, gaps, paint]);
   useLayoutEffect(() => {
+    const row = pick && !picked ? (tracks.find(({ id }) => id === pick.id) ?? null) : null;
+    const shown = { part: drag ?? part, cursor: point?.ns ?? null, picked, row, arrow: props.arrow, path: props.path };
+    const size = hasAny(shown) ? null : `${width} ${height}`;
+    // Nothing above the tracks, as in the frame before: to clear it again would have all of its pixels put together again.
+    if (size !== null && size === clear.current) return;
     const context = width ? sized(above.current!, width, height) : null;
     if (!context) return;
-    const row = pick && !picked ? (tracks.find(({ id }) => id === pick.id) ?? null) : null;
-    const cursor = point?.ns ?? null;
-    drawAbove(
-      context,
-      { part: drag ?? part, cursor, picked, row, arrow: props.arrow, path: props.path },
-      { span, names, width, height, scroll, paint },
-    );
+    // On what the tracks show, which is up to two pixels beside the span while that moves.
+    drawAbove(context, shown, { span: drawn.current?.picture.span ?? span, names, width, height, scroll, paint });
+    clear.current = size;
   });
 
   const here = Math.max(
@@ -152,19 +155,17 @@ export function Picture(props: PictureProps) {
   const current = tracks[here];
   const shows = current?.kind === "lane" ? current.shows[Math.min(at.part, current.shows.length - 1)]! : null;
   const left = () => base.current!.getBoundingClientRect();
-  const time = (event: { clientX: number }) => {
-    const x = event.clientX - left().x - names;
-    return from + (Math.min(Math.max(x, 0), room) / room) * (to - from);
-  };
-  const under = (event: { clientY: number }) => {
-    const y = event.clientY - left().y;
+  const timeAt = (x: number) => from + (Math.min(Math.max(x - names, 0), room) / room) * (to - from);
+  const time = (event: { clientX: number }) => timeAt(event.clientX - left().x);
+  const under = (event: { clientY: number }) => underAt(event.clientY - left().y);
+  const underAt = (y: number) => {
     if (y < AXIS) return null;
     const index = tracks.findIndex((track) => y - AXIS + scroll < track.top + track.height);
     return index < 0 ? null : { track: tracks[index]!, y: y - AXIS + scroll - tracks[index]!.top };
   };
   const pieceUnder = (track: Placed<LaneTrack>, y: number, ns: number) => {
     const { shows: one } = partAt(track, y);
-    const piece = pieceAt<PieceOf[Shows]>(data[one].get(track.of) ?? [], ns, (to - from) / room);
+    const piece = pieceAt<Shows>(data[one].get(track.of), ns, (to - from) / room);
     return piece && { shows: one, piece };
   };
   const told = (track: LaneTrack, one: Shows, piece: PieceOf[Shows]): string => {
@@ -175,10 +176,13 @@ export function Picture(props: PictureProps) {
   };
   const look = (event: MouseEvent) => {
     const box = left();
-    const [x, y] = [event.clientX - box.x, event.clientY - box.y];
-    if (x < names || y > height) return setPoint(null);
-    const ns = time(event);
-    const found = event.buttons ? null : under(event);
+    setMouse({ x: event.clientX - box.x, y: event.clientY - box.y, isPressed: event.buttons !== 0 });
+  };
+  // What is told is what is under the mouse now: the picture may move under it, and an answer may arrive.
+  const pointed = ({ x, y, isPressed }: Place) => {
+    if (x < names || y > height) return null;
+    const ns = timeAt(x);
+    const found = isPressed ? null : underAt(y);
     let text: string | null = null;
     if (found?.track.kind === "lane") {
       const hit = pieceUnder(found.track, found.y, ns);
@@ -196,8 +200,11 @@ export function Picture(props: PictureProps) {
           .map((mark) => mark.text)
           .join("\n") || null;
     }
-    setPoint({ ns, x, y, text, title: found?.track.title ?? "" });
+    return { ns, x, y, text, title: found?.track.title ?? "" };
   };
+  const point = mouse && pointed(mouse);
+  const pointedNs = point?.ns ?? null;
+  useLayoutEffect(() => cursor.set(pointedNs), [pointedNs]);
   const hit = (event: MouseEvent) => {
     const found = under(event);
     if (!found) return;
@@ -280,17 +287,21 @@ export function Picture(props: PictureProps) {
   };
   const step = (by: number) => {
     if (current?.kind !== "lane" || !shows) return;
-    const pieces: PieceOf[Shows][] = data[shows].get(current.of) ?? [];
+    const lane = data[shows].get(current.of);
+    if (!lane) return;
+    const { ts_ns, duration_ns } = lane.rows.numbers;
+    const edge = (row: number) => ts_ns![row]! + duration_ns![row]!;
+    const rows = Array.from({ length: lane.end - lane.first }, (_, row) => lane.first + row);
     const isHere = pick?.id === current.id && pick.shows === shows && picked;
-    const now = isHere
-      ? pieces.findIndex(({ ts_ns, duration_ns }) => ts_ns === picked.from && ts_ns + duration_ns === picked.to)
-      : -1;
-    const first =
-      by > 0
-        ? pieces.findIndex((piece) => piece.ts_ns + piece.duration_ns > from)
-        : pieces.findLastIndex((piece) => piece.ts_ns < to);
-    const next = pieces[isHere && now >= 0 ? now + by : first];
-    if (!next) return;
+    const now = isHere ? rows.find((row) => ts_ns![row] === picked.from && edge(row) === picked.to) : undefined;
+    const row =
+      now !== undefined
+        ? now + by
+        : by > 0
+          ? rows.find((one) => edge(one) > from)
+          : rows.findLast((one) => ts_ns![one]! < to);
+    if (row === undefined || row < lane.first || row >= lane.end) return;
+    const next = pieceOf<Shows>(lane, row);
     const middle = next.ts_ns + next.duration_ns / 2;
     props.onPick({ id: current.id, shows, at: middle });
     if (middle < from || middle > to) props.onSpan(moved(span, (middle - (from + to) / 2) / (to - from), end));
@@ -335,13 +346,30 @@ export function Picture(props: PictureProps) {
     move();
     event.preventDefault();
   };
+  const near = Math.floor(scroll / STEP) * STEP;
+  // In a frame in which only the time moves the titles stay as they are, and nothing of them is looked at.
+  const labels = useMemo(
+    () => (
+      <Labels
+        tracks={inSight(tracks, near - 200, height + 400)}
+        total={total}
+        width={names}
+        current={current?.id ?? null}
+        pick={pick}
+        cursor={cursor}
+        startNs={props.startNs}
+        pinned={props.pinned}
+        onPick={props.onPick}
+        onTurn={props.onTurn}
+        onPin={props.onPin}
+        moving={props.onMove && moving}
+      />
+    ),
+    [tracks, near, height, names, current?.id, pick?.id, props.startNs, props.pinned?.join(), moving.edge],
+  );
   const spoken = picked && current && shows && picked.track.id === current.id && picked.shows === shows;
   const piece = spoken
-    ? pieceAt<PieceOf[Shows]>(
-        data[shows].get(current.kind === "lane" ? current.of : -1) ?? [],
-        pick!.at ?? picked.from,
-        1,
-      )
+    ? pieceAt<Shows>(data[shows].get(current.kind === "lane" ? current.of : -1), pick!.at ?? picked.from, 1)
     : null;
   return (
     <>
@@ -355,7 +383,7 @@ export function Picture(props: PictureProps) {
         onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
         onMouseDown={down}
         onMouseMove={look}
-        onMouseLeave={() => setPoint(null)}
+        onMouseLeave={() => setMouse(null)}
         onDblClick={(event) => {
           if ((event.target as HTMLElement).closest("button")) return;
           if (part) props.onPart(null);
@@ -368,20 +396,7 @@ export function Picture(props: PictureProps) {
           <canvas ref={base} class="line-canvas" />
           <canvas ref={above} class="line-above" />
         </div>
-        <Labels
-          tracks={inSight(tracks, scroll - 200, height + 400)}
-          total={total}
-          width={names}
-          current={current?.id ?? null}
-          pick={pick}
-          cursor={point?.ns ?? null}
-          startNs={props.startNs}
-          pinned={props.pinned}
-          onPick={props.onPick}
-          onTurn={props.onTurn}
-          onPin={props.onPin}
-          moving={props.onMove && moving}
-        />
+        {labels}
         {point?.text && <Tip {...point} width={width} scroll={scroll} />}
       </div>
       <p class="visually-hidden" aria-live="polite">
@@ -446,7 +461,16 @@ function useFingers(
   };
 }
 
-function Tip({ text, title, x, y, width, scroll }: Pointed & { width: number; scroll: number }) {
+interface TipProps {
+  text: string | null;
+  title: string;
+  x: number;
+  y: number;
+  width: number;
+  scroll: number;
+}
+
+function Tip({ text, title, x, y, width, scroll }: TipProps) {
   const style = x > width / 2 ? { right: `${width - x + 12}px` } : { left: `${x + 12}px` };
   return (
     <div class="line-tip" style={{ ...style, top: `${y + scroll + 16}px` }} aria-hidden="true">

@@ -1,6 +1,7 @@
 /** Where nothing was recorded nothing is drawn, and that is seen: diagonal lines, as on every axis of time. */
 
-const STEP = 7;
+/** Pixels from a line to the next. */
+export const STEP = 7;
 
 /** Stretches of [0, end] that no part of `known` covers; `known`: in order, none overlaps another. */
 export function gapsOf(known: readonly (readonly [number, number])[], end: number): [number, number][] {
@@ -14,12 +15,13 @@ export function gapsOf(known: readonly (readonly [number, number])[], end: numbe
   return gaps.filter(([from, to]) => to > from);
 }
 
-/** Hatches a box of a canvas, in its pixels. The lines are those of the whole canvas, so that boxes beside each other agree. */
+/** Hatches a box of a canvas, in its pixels. The lines are those of the whole canvas, so that boxes beside each other agree; one is at `about`. */
 export function hatch(
   context: CanvasRenderingContext2D,
   [left, top, width, height]: readonly [number, number, number, number],
   colour: string,
   scale = 1,
+  about = 0,
 ): void {
   if (width <= 0 || height <= 0) return;
   const step = STEP * scale;
@@ -30,7 +32,8 @@ export function hatch(
   context.strokeStyle = colour;
   context.lineWidth = scale;
   context.beginPath();
-  for (let x = Math.floor((left - height) / step) * step; x < left + width; x += step) {
+  const first = about + Math.floor((left - about - height) / step) * step;
+  for (let x = first; x < left + width + step; x += step) {
     context.moveTo(x, top + height);
     context.lineTo(x + height, top);
   }
