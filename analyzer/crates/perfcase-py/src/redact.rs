@@ -76,6 +76,23 @@ impl Events {
     }
 }
 
+/// A name as the file has it, as people see it, and whether its code is in this file.
+type Named<'py> = (Bound<'py, PyBytes>, String, bool);
+
+/// The names of functions in a file of tables; None where it is more than tables.
+#[pyfunction]
+pub fn symbol_names<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Option<Vec<Named<'py>>>> {
+    let found = py.detach(|| perfcase_redact::names_in_file(&path)).map_err(|error| errors::io(py, &path, &error))?;
+    let named = |name: perfcase_redact::SymbolName| (PyBytes::new(py, &name.raw), name.shown, name.is_defined);
+    Ok(found.map(|names| names.into_iter().map(named).collect()))
+}
+
+/// Writes a file of tables with other names of functions. A function whose name is not among them has none.
+#[pyfunction]
+pub fn rename_symbols(py: Python<'_>, path: PathBuf, names: HashMap<Vec<u8>, Vec<u8>>) -> PyResult<()> {
+    py.detach(|| perfcase_redact::rename_in_file(&path, &names)).map_err(|error| errors::io(py, &path, &error))
+}
+
 fn raise(py: Python<'_>, members: &[String], refused: Refused) -> PyErr {
     let name = members.first().map_or("", |path| if path.starts_with("ftrace/raw/") { "ftrace/raw" } else { path });
     if let Some(error) = &refused.error {

@@ -8,9 +8,11 @@
 //! | `substitute` | values that are found wherever they stand |
 //! | `visit`, `layout` | values that stand where the format of an event says it |
 //! | `perf_data`, `ftrace` | the events of both |
+//! | `names` | names of functions in the tables of an object |
 
 mod ftrace;
 mod layout;
+mod names;
 mod pack;
 mod perf_data;
 mod substitute;
@@ -23,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 use perfcase_archive::{Content, Issue, Severity};
 
+pub use names::{SymbolName, renamed, symbol_names};
 pub use pack::{Packed, pack, unpack};
 pub use substitute::{Pair, Substitution};
 pub use visit::{Changes, Key, Removed, Visitor};
@@ -92,6 +95,19 @@ pub fn visit_events(folder: &Path, members: &[String], visitor: &mut Visitor) ->
         }
     }
     Ok(())
+}
+
+/// Gives the names of functions in a file of tables; `None` where it is more than tables.
+pub fn names_in_file(path: &Path) -> io::Result<Option<Vec<SymbolName>>> {
+    Ok(symbol_names(&Content::map_file(path)?))
+}
+
+/// Writes a file of tables with other names of functions.
+pub fn rename_in_file(path: &Path, names: &HashMap<Vec<u8>, Vec<u8>>) -> io::Result<()> {
+    let made = renamed(&Content::map_file(path)?, names);
+    let copy = hidden(path);
+    fs::write(&copy, made.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?)?;
+    fs::rename(copy, path)
 }
 
 /// A name beside a file that no member has: those begin with no dot.

@@ -22,15 +22,16 @@ const TRACEPOINT: u32 = 2;
 /// The events of the recorder's own programs (`schema/README.md`, `stacks/perf.data`).
 const OWN: [&str; 3] = ["switch-stacks", "wakeup-stacks", "wait-stacks"];
 
+/// Changes with fewer bytes between them are written together, up to so many at once.
+const GAP_BYTES: usize = 64 << 10;
+const TOGETHER_BYTES: usize = 1 << 20;
+
 /// Visits each record. With `out`, what a record has become is written there, at its place.
 pub fn visit(file: &[u8], out: Option<&File>, visitor: &mut Visitor) -> Result<(), Refused> {
     let recording = scan(file).map_err(|error| Refused::new(error.to_string()))?;
     check(&recording)?;
     let walk = Walk { file, out, order: recording.order, numbers: Numbers::new(visitor) };
-    let head = header::parse(file).map_err(|error| Refused::new(error.to_string()))?;
-    if let Some(sections) = &head.sections {
-        walk.features(sections, visitor)?;
-    }
+    let mut changed = Changed { file, out, begin: 0, bytes: Vec::new() };
     let layouts = layouts(&recording, visitor);
     let arch = recording.features.arch.as_deref();
     for entry in recording.entries(file) {
@@ -46,9 +47,49 @@ pub fn visit(file: &[u8], out: Option<&File>, visitor: &mut Visitor) -> Result<(
         } else {
             walk.record(header, body, &mut made, visitor);
         }
-        walk.write(at, body, &made)?;
+        changed.put(at, body, &made)?;
     }
-    Ok(())
+    changed.write()?;
+    let head = header::parse(file).map_err(|error| Refused::new(error.to_string()))?;
+    match &head.sections {
+        Some(sections) => walk.features(sections, visitor),
+        None => Ok(()),
+    }
+}
+
+/// Changes that come in the order of the file, written together: what lies between two of them is as it was.
+struct Changed<'a> {
+    file: &'a [u8],
+    out: Option<&'a File>,
+    begin: usize,
+    bytes: Vec<u8>,
+}
+
+impl Changed<'_> {
+    fn put(&mut self, at: usize, before: &[u8], made: &[u8]) -> io::Result<()> {
+        if before == made || self.out.is_none() {
+            return Ok(());
+        }
+        let end = self.begin + self.bytes.len();
+        let is_near = at >= end && at - end <= GAP_BYTES && self.bytes.len() < TOGETHER_BYTES;
+        match self.file.get(end..at).filter(|_| is_near && !self.bytes.is_empty()) {
+            Some(between) => self.bytes.extend_from_slice(between),
+            None => {
+                self.write()?;
+                self.begin = at;
+            }
+        }
+        self.bytes.extend_from_slice(made);
+        Ok(())
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        if let Some(out) = self.out.filter(|_| !self.bytes.is_empty()) {
+            out.write_all_at(&self.bytes, self.begin as u64)?;
+        }
+        self.bytes.clear();
+        Ok(())
+    }
 }
 
 fn check(recording: &Recording) -> Result<(), Refused> {

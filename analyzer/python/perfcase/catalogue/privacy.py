@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,6 +45,8 @@ class Privacy:
     public: frozenset[str]
     kept_words: frozenset[bytes]
     """Words of the kernel's log that rules look for."""
+    kept_symbols: re.Pattern[str]
+    """Names of functions that stay in private objects."""
 
     def class_of(self, table: str, column: str) -> str | None:
         """Return the class of a column of a table or view; None: it is public.
@@ -76,6 +79,7 @@ def load_privacy() -> Privacy:
         {each.name: each for each in classes},
         frozenset(found["public"]),
         frozenset(map(str.encode, found["kept_words"])),
+        re.compile("|".join(re.escape(name).replace(r"\*", ".*") for name in found["kept_symbols"]), re.DOTALL),
     )
 
 
@@ -130,6 +134,14 @@ everything are public: without them no answer is left. A test holds that each co
 `redact` says this each time. The manifest's `redacted` lists it, and `perfcase info --private` of the redacted file prints it:
 
 {left}
+
+## Names of functions
+
+What lies below a home or a path of `--rules` is private, so are the functions in it. A perf map, the names of code that a runtime generated, is
+private if a name in it has a private path, if the command line of its process has one, or if the map lies below one: the rule `path /tmp` makes
+all of them private. A pseudonym is as long as the name that people see, so flame graphs have the same widths. `reveal` translates it
+back. These names stay: of functions that other objects have too, such as `main`; those that rules look for (`kept_symbols` in
+`schema/privacy.toml`); and those of three bytes or fewer. Names of data are not needed, and are removed. Notes of an object stay (`.note.*`).
 
 ## What is an ordinary word
 

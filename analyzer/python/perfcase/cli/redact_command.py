@@ -53,8 +53,8 @@ def command(
     """Write FILE with pseudonyms in place of private data, and a key that translates them back.
 
     Names of the host, users, control groups and containers, addresses, arguments, paths below homes, texts of events, the
-    kernel's log and notes are replaced, the kernel's addresses are moved, copies of stacks are removed. All answers stay the
-    same otherwise. perfcase info --private shows what FILE holds. Standard error says what is still in OUT: look at it before
+    kernel's log, notes, and names of functions of programs below homes are replaced, the kernel's addresses are moved, copies
+    of stacks are removed. All answers stay the same otherwise. perfcase info --private shows what FILE holds. Standard error says what is still in OUT: look at it before
     you send OUT. OUT is searched for every value before it is there. perfcase reveal translates an answer back.
 
     Example: perfcase redact incident.perfcase -o redacted.perfcase
@@ -80,6 +80,8 @@ def command(
     for name, text in _REMOVED.items():
         if count := done.removed[name]:
             say(f"removed: {count:,} {text}")
+    for name in done.named:
+        say(f"names of functions are left in it, because it is more than a table of them: {safe(name)}")
     for name in done.sealed:
         say(f"not searched, because it has compressed sections, which can name paths: {safe(name)}")
     for name in done.dropped:

@@ -22,6 +22,7 @@ from perfcase.errors import PerfcaseError
 from perfcase.redaction import events, manifest, members, private
 from perfcase.redaction.private import Rules
 from perfcase.redaction.pseudonyms import Pseudonyms
+from perfcase.redaction.symbols import Symbols
 from perfcase.redaction.values import Values, words_of
 
 _PREFIX = ".perfcase-redact-"
@@ -45,6 +46,8 @@ class Redacted:
     """Members that were left out: nobody knows what they hold."""
     sealed: list[str]
     """Members with compressed parts, in which nothing is searched for."""
+    named: list[str]
+    """Private members in which the names of functions are left."""
     removed: dict[str, int]
     """What has no pseudonym and was removed, as the manifest says it."""
 
@@ -99,7 +102,9 @@ def redact(
             raise PerfcaseError(
                 "input", f"{file}: cannot be redacted: {damage['message']}", "what is damaged cannot be searched"
             )
-        archive = _Archive(described, whole, values, progress)
+        names = [each["path"] for each in described["members"] if each["kind"] == "symbol_file"]
+        symbols = Symbols(whole, names, values, case.connection)
+        archive = _Archive(described, whole, values, symbols, progress)
         archive.learn(private.private_data(case.connection, rules))
         archive.rewrite()
         progress("packing", 0, 1)
@@ -108,15 +113,16 @@ def redact(
         _place(pseudonyms.text(), packed, key_file, output)
     left = [each.title for each in load_privacy().classes.values() if each.is_left]
     counts = {name: len(each) for name, each in sorted(values.by_class.items())}
-    return Redacted(
-        counts, left, len(values.ordinary), archive.dropped, archive.sealed, archive.manifest["redacted"]["removed"]
-    )
+    removed = archive.manifest["redacted"]["removed"]
+    return Redacted(counts, left, len(values.ordinary), archive.dropped, archive.sealed, symbols.left, removed)
 
 
 class _Archive:
     """An archive that was taken apart."""
 
-    def __init__(self, described: dict[str, Any], folder: Path, values: Values, progress: Progress) -> None:
+    def __init__(
+        self, described: dict[str, Any], folder: Path, values: Values, symbols: Symbols, progress: Progress
+    ) -> None:
         self._manifest = described["manifest"]
         self._members = [each for each in described["members"] if each["kind"] in members.KNOWN]
         self.dropped = [each["path"] for each in described["members"] if each["kind"] not in members.KNOWN]
@@ -126,6 +132,7 @@ class _Archive:
         self.manifest: dict[str, Any] = {}
         self._folder = folder
         self._values = values
+        self._symbols = symbols
         self._progress = progress
         self._events = import_core().Events()
         raw = [each["path"] for each in self._members if each["kind"] == "ftrace_raw"]
@@ -153,6 +160,7 @@ class _Archive:
             else:
                 for _ in members.rewritten(each["path"], each["kind"], self._pieces(each), values, None):
                     pass
+        self._symbols.learn()
         for source in self._sources:
             self._events.visit(str(self._folder), source)
         self._learn_events()
@@ -180,6 +188,7 @@ class _Archive:
             if each["kind"] in members.BINARY and each["path"] != "symbols/objects.tsv":
                 if each["kind"] in members.EVENTS:
                     events.move_hex(path, values)
+                self._symbols.rewrite(each["path"])
                 equal.apply_file(str(path))
             else:
                 made = path.with_name(f".{path.name}")

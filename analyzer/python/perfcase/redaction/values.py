@@ -101,6 +101,12 @@ class Values:
         """Return the same for a value that is told back whatever its length."""
         return self.told(value, self.word(kind, value)) if value else value
 
+    def symbol(self, name: bytes) -> bytes:
+        """Return the name of a function, replaced. Underscores at its begin stay: among aliases the name with the fewest is shown."""
+        rest = name.lstrip(b"_")
+        self._count("symbol_name", name)
+        return self.told(name, name[: len(name) - len(rest)] + self.pseudonyms.word(rest))
+
     def uname(self, name: bytes, made: bytes, release: bytes) -> None:
         """Search for a host's name, which may be an ordinary word, as ``uname`` prints it."""
         self._search("host_name", b"Linux %s %s" % (name, release), b"Linux %s %s" % (made, release))

@@ -1,0 +1,189 @@
+"""Names of functions of private objects: replaced in tables and perf maps, the same in every answer, translated back."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from perfcase.case.store import import_core
+from perfcase.catalogue.privacy import load_privacy
+from perfcase.redaction.private import Rules
+from perfcase.redaction.pseudonyms import Pseudonyms
+from perfcase.redaction.symbols import Symbols
+from perfcase.redaction.values import Values
+from tests.support.cli import perfcase
+from tests.support.imports import SAMPLES, placed
+from tests.support.redacted import differences
+from tests.support.unpacked import unpacked
+
+ROOT = Path(__file__).parents[2]
+CAPTURES = ROOT / "tests" / "data" / "symbols"
+ANSWERS = {"dso", "frame", "frame_label", "function_profile", "sample", "stack_entry", "symbol_object"}
+
+
+def _redacted(sample: Path, folder: Path, rules: str = "") -> str:
+    """Redact a capture as ``out.perfcase``; what was said."""
+    file = placed(sample, folder)
+    file.replace(folder / "x.perfcase")
+    file.with_suffix(".case").replace(folder / "x.case")
+    (folder / "rules").write_text(rules)
+    done = perfcase("redact", folder / "x.perfcase", "-o", folder / "out.perfcase", "--rules", folder / "rules")
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def _members(file: Path) -> dict[str, bytes]:
+    found = unpacked("x", file.read_bytes())
+    return {name.rpartition("!")[2].removesuffix(".zst").removesuffix(".gz"): data for name, data in found}
+
+
+def _names(file: Path) -> set[str]:
+    done = perfcase("sql", file, "SELECT DISTINCT symbol FROM frame WHERE symbol IS NOT NULL", "--format", "json")
+    return {row["symbol"] for row in json.loads(done.stdout)}
+
+
+def _flame_graph(file: Path) -> str:
+    done = perfcase("flamegraph", file, "--format", "folded")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_program_below_a_home(tmp_path: Path) -> None:
+    said = _redacted(SAMPLES / "b-false-sharing" / "shared.perfcase", tmp_path)
+    assert "names of functions are left" not in said
+    key = tmp_path / "out.perfcase.key"
+    assert differences(tmp_path / "x.perfcase", tmp_path / "out.perfcase", key, ANSWERS) == []
+    before, after = (_names(tmp_path / name) for name in ("x.perfcase", "out.perfcase"))
+    assert {"count", "worker"} & before
+    assert not {"count", "worker"} & after
+    # What other objects have stays, and so does what every program has.
+    assert {name for name in before if name.startswith("_")} <= after
+    graphs = [_flame_graph(tmp_path / name) for name in ("x.perfcase", "out.perfcase")]
+    assert graphs[0] != graphs[1]
+    (tmp_path / "graph").write_text(graphs[1])
+    revealed = perfcase("reveal", "--key", key, tmp_path / "graph").stdout
+    assert sorted(revealed.splitlines()) == sorted(graphs[0].splitlines())
+    # Neither functions nor data of it are named anywhere in the file.
+    table = next(name for name in _members(tmp_path / "x.perfcase") if "cfd4494d06fc" in name)
+    plain, redacted = (_members(tmp_path / name)[table] for name in ("x.perfcase", "out.perfcase"))
+    assert len(plain) == len(redacted)
+    for name in (b"worker", b"counters", b"batches", b"done_fd", b"count\0"):
+        assert name in plain
+        assert name not in redacted
+    assert b"pthread_join" in redacted
+
+
+@pytest.mark.parametrize("name", ["c", "cxx", "rust", "go", "java", "python", "c-aarch64"])
+def test_programs_of_every_language(name: str, tmp_path: Path) -> None:
+    """A rule says that all below /tmp is private: the programs of these captures, and all perf maps."""
+    said = _redacted(CAPTURES / f"{name}.perfcase", tmp_path, "path /tmp\n")
+    assert "names of functions are left" not in said
+    key = tmp_path / "out.perfcase.key"
+    assert differences(tmp_path / "x.perfcase", tmp_path / "out.perfcase", key, ANSWERS) == []
+    before, after = (_names(tmp_path / each) for each in ("x.perfcase", "out.perfcase"))
+    assert len(before - after) > 2
+    assert sorted(map(len, before)) == sorted(map(len, after))
+    gone = {each for each in before - after if len(each) > 8}
+    left = {(each, member) for member, data in _members(tmp_path / "out.perfcase").items() for each in gone
+            if re.search(rb"\0%s\0| %s\n" % (2 * (re.escape(each.encode()),)), data)}  # fmt: skip
+    assert left == set()
+
+
+@pytest.mark.parametrize(("name", "member"), [("cxx-inlined", "symbols/elf/d674c7360ea1"), ("jit", "symbols/jitdump/")])
+def test_what_is_more_than_a_table_is_left_and_said(name: str, member: str, tmp_path: Path) -> None:
+    said = _redacted(CAPTURES / f"{name}.perfcase", tmp_path, "path /tmp\n")
+    assert f"names of functions are left in it, because it is more than a table of them: {member}" in said
+    assert differences(tmp_path / "x.perfcase", tmp_path / "out.perfcase", tmp_path / "out.perfcase.key", ANSWERS) == []
+
+
+class _Tables:
+    """What Symbols asks the tables for."""
+
+    def __init__(self, commands: list[tuple[int, str]]) -> None:
+        self._commands = commands
+        self._asked: list[tuple] = []
+
+    def sql(self, text: str) -> _Tables:
+        self._asked = self._commands if "proc_command" in text else []
+        return self
+
+    def fetchall(self) -> list[tuple]:
+        return self._asked
+
+
+@pytest.mark.parametrize(
+    ("text", "command", "rules", "is_private"),
+    [
+        (b"7f00 10 LazyCompile:*charge /home/bob/app.js:1:2\n", "node", (), True),
+        (b"7f00 10 Lcom/acme/Orders;::charge\n", "java -jar /home/bob/app.jar", (), True),
+        (b"7f00 10 Lcom/acme/Orders;::charge\n", "java -jar /srv/app.jar", (), False),
+        (b"7f00 10 Lcom/acme/Orders;::charge\n", "java -jar /srv/app.jar", (b"/srv/",), True),
+        (b"7f00 10 Lcom/acme/Orders;::charge\n", "java", (b"/tmp/",), True),
+        (b"7f00 10 __charge\r\n0x7f10 0x4 add\n7f20 8 Builtin:ArrayMap\nnot a line\n7f00 zz no\n", "/root/x", (), True),
+    ],
+)
+def test_which_perf_maps_are_private(
+    text: bytes, command: str, rules: tuple[bytes, ...], is_private: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "symbols" / "perf-map").mkdir(parents=True)
+    (tmp_path / "symbols" / "objects.tsv").write_text("perf-map/7\tperf-map\t-\t/tmp/perf-7.map\t7\t7\t9\t9\t-\n")
+    file = tmp_path / "symbols" / "perf-map" / "7"
+    file.write_bytes(text)
+    values = Values(Pseudonyms(b"k" * 32), Rules((*Rules().prefixes, *rules)))
+    symbols = Symbols(tmp_path, ["symbols/objects.tsv", "symbols/perf-map/7"], values, _Tables([(7, command)]))  # type: ignore[arg-type]
+    symbols.learn()
+    symbols.rewrite("symbols/perf-map/7")
+    made = file.read_bytes()
+    assert len(made) == len(text)
+    assert (b"charge" not in made) == is_private
+    assert symbols.left == []
+    for stays in (b"Builtin:ArrayMap", b" add\n", b"not a line", b"zz no", b"\r\n"):
+        assert (stays in made) == (stays in text)
+    if b"__charge" in text:
+        assert re.search(rb"10 __[a-z0-9]{6}\r", made)
+    back = {made: value for made, value in values.pseudonyms.texts.items() if b"charge" in value}
+    assert bool(back) == is_private
+
+
+def test_two_functions_with_one_name_to_people_have_one_pseudonym(tmp_path: Path) -> None:
+    """So rows of answers stay what they are; what the file has is longer or shorter than what stands for it."""
+    _redacted(CAPTURES / "cxx.perfcase", tmp_path, "path /tmp\n")
+    found = []
+    for name in ("x.perfcase", "out.perfcase"):
+        members = _members(tmp_path / name)
+        (tmp_path / "elf").write_bytes(next(data for member, data in members.items() if "elf/49ba992b2644" in member))
+        found.append(
+            [(raw, shown) for raw, shown, is_defined in import_core().symbol_names(str(tmp_path / "elf")) if is_defined]
+        )
+    before, after = found
+    assert len({raw for raw, _ in before}) > len({shown for _, shown in before}) == len({shown for _, shown in after})
+    assert any(len(raw) != len(shown) for raw, shown in before)
+    assert sorted({len(shown) for _, shown in before}) == sorted({len(raw) for raw, _ in after})
+    assert [raw for raw, shown in before if raw.startswith(b"_Z") and raw != shown.encode()]
+    assert not [raw for raw, _ in after if raw.startswith(b"_Z")]
+
+
+def test_names_that_rules_look_for_are_kept() -> None:
+    text = (ROOT / "schema" / "findings" / "garbage_collection.sql").read_text()
+    names = re.findall(r"'([^']+)'", re.search(r"symbol IN \(([^)]+)\)", text)[1])  # type: ignore[index]
+    patterns = re.findall(r"symbol SIMILAR TO '([^']+)'", text)
+    assert len(names) > 8
+    assert patterns == [each for each in patterns if each.startswith("v8::internal::")] != []
+    for name in (*names, "v8::internal::Heap::Scavenge", "main", "__libc_start_main"):
+        assert load_privacy().kept_symbols.fullmatch(name), name
+    for name in ("mainly", "charge", "acme::runtime.x", "domain"):
+        assert not load_privacy().kept_symbols.fullmatch(name)
+    # The import knows these names, too: they are return addresses that nobody called.
+    source = (ROOT / "analyzer" / "crates" / "perfcase-symbols" / "src" / "names.rs").read_text()
+    known = re.findall(r'"(\w+)"', re.search(r"const NOT_CALLED[^=]+= *\[?([^;]+);", source)[1])  # type: ignore[index]
+    assert {"__restore_rt", "__start_context"} <= set(known)
+    assert [name for name in known if "kernel" not in name and not load_privacy().kept_symbols.fullmatch(name)] == []
+
+
+def test_a_file_that_is_no_table_is_not_read(tmp_path: Path) -> None:
+    for data in (b"", b"\x7fELF", b"text", Path("/bin/true").read_bytes()):
+        (tmp_path / "x").write_bytes(data)
+        assert import_core().symbol_names(str(tmp_path / "x")) is None
