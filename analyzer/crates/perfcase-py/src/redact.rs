@@ -79,12 +79,22 @@ impl Events {
 /// A name as the file has it, as people see it, and whether its code is in this file.
 type Named<'py> = (Bound<'py, PyBytes>, String, bool);
 
+fn named(py: Python<'_>, names: Vec<perfcase_redact::SymbolName>) -> Vec<Named<'_>> {
+    names.into_iter().map(|name| (PyBytes::new(py, &name.raw), name.shown, name.is_defined)).collect()
+}
+
 /// The names of functions in a file of tables; None where it is more than tables.
 #[pyfunction]
-pub fn symbol_names<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Option<Vec<Named<'py>>>> {
+pub fn symbol_names(py: Python<'_>, path: PathBuf) -> PyResult<Option<Vec<Named<'_>>>> {
     let found = py.detach(|| perfcase_redact::names_in_file(&path)).map_err(|error| errors::io(py, &path, &error))?;
-    let named = |name: perfcase_redact::SymbolName| (PyBytes::new(py, &name.raw), name.shown, name.is_defined);
-    Ok(found.map(|names| names.into_iter().map(named).collect()))
+    Ok(found.map(|names| named(py, names)))
+}
+
+/// The names of functions in any file that can be read, whatever else it has.
+#[pyfunction]
+pub fn some_symbol_names(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Named<'_>>> {
+    let found = py.detach(|| perfcase_redact::some_names_in_file(&path));
+    Ok(named(py, found.map_err(|error| errors::io(py, &path, &error))?))
 }
 
 /// Writes a file of tables with other names of functions. A function whose name is not among them has none.

@@ -9,7 +9,9 @@
 //! | `visit`, `layout` | values that stand where the format of an event says it |
 //! | `perf_data`, `ftrace` | the events of both |
 //! | `names` | names of functions in the tables of an object |
+//! | `elf` | where an object has them |
 
+mod elf;
 mod ftrace;
 mod layout;
 mod names;
@@ -25,7 +27,7 @@ use std::path::{Path, PathBuf};
 
 use perfcase_archive::{Content, Issue, Severity};
 
-pub use names::{SymbolName, renamed, symbol_names};
+pub use names::{SymbolName, renamed, some_names, symbol_names};
 pub use pack::{Packed, pack, unpack};
 pub use substitute::{Pair, Substitution};
 pub use visit::{Changes, Key, Removed, Visitor};
@@ -100,6 +102,11 @@ pub fn visit_events(folder: &Path, members: &[String], visitor: &mut Visitor) ->
 /// Gives the names of functions in a file of tables; `None` where it is more than tables.
 pub fn names_in_file(path: &Path) -> io::Result<Option<Vec<SymbolName>>> {
     Ok(symbol_names(&Content::map_file(path)?))
+}
+
+/// Gives those of any file that can be read.
+pub fn some_names_in_file(path: &Path) -> io::Result<Vec<SymbolName>> {
+    Ok(some_names(&Content::map_file(path)?))
 }
 
 /// Writes a file of tables with other names of functions.

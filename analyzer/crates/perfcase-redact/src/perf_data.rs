@@ -160,8 +160,12 @@ fn sample(
     if let Some(more) = &sample.more {
         let More { stack_user, regs_user, regs_intr, aux, .. } = **more;
         let mut is_copy = false;
-        for part in [stack_user.map(|stack| stack.bytes), aux].into_iter().flatten() {
-            let range = place(part);
+        // Behind what the kernel copied of the stack is what its buffer held before.
+        let whole_stack = stack_user.map(|stack| {
+            let start = place(stack.bytes).start;
+            start..start + stack.requested_bytes as usize
+        });
+        for range in [whole_stack, aux.map(place)].into_iter().flatten() {
             is_copy |= visitor.erase(&mut made[range.clone()]);
             kept.push(range);
         }

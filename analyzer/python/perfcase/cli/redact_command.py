@@ -37,7 +37,7 @@ def command(
             "--rules",
             metavar="RULES",
             help="What else is private: a file with lines such as path /opt/acme (what is below it), path /srv/*/data (* is any "
-            "part, and private) or word TEXT.",
+            "part, and private), word TEXT, or public /opt/jdk (functions of programs below it keep their names).",
         ),
     ] = None,
     key: Annotated[
@@ -53,9 +53,10 @@ def command(
     """Write FILE with pseudonyms in place of private data, and a key that translates them back.
 
     Names of the host, users, control groups and containers, addresses, arguments, paths below homes, texts of events, the
-    kernel's log, notes, and names of functions of programs below homes are replaced, the kernel's addresses are moved, copies
-    of stacks are removed. All answers stay the same otherwise. perfcase info --private shows what FILE holds. Standard error says what is still in OUT: look at it before
-    you send OUT. OUT is searched for every value before it is there. perfcase reveal translates an answer back.
+    kernel's log, notes, and names of functions are replaced, those of the kernel and of the distribution's programs are not. The
+    kernel's addresses are moved, copies of stacks are removed. All answers stay the same otherwise. perfcase info --private
+    shows what FILE holds. Standard error says what is still in OUT: look at it before you send OUT. OUT is searched for every
+    value before it is there. perfcase reveal translates an answer back.
 
     Example: perfcase redact incident.perfcase -o redacted.perfcase
     """
@@ -71,7 +72,8 @@ def command(
     for name, count in done.counts.items():
         out.print(f"{name:<14} {count:>7,} values", markup=False, highlight=False)
     out.print(f"the key is {safe(str(key_file))}: keep it, and do not send it", markup=False, soft_wrap=True)
-    say(f"{output.name} still holds: {'; '.join(done.left)}")
+    if done.left:
+        say(f"{output.name} still holds: {'; '.join(done.left)}")
     if done.ordinary:
         say(
             f"{done.ordinary:,} values are ordinary words or short: they are replaced where the format says what they are, and not "

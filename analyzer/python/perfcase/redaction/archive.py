@@ -39,7 +39,7 @@ class Redacted:
     counts: dict[str, int]
     """How many values have a pseudonym, by class."""
     left: list[str]
-    """Titles of the classes that are still in the file."""
+    """Titles of the classes of which some values are still in the file."""
     ordinary: int
     """How many values were replaced only where the format says what they are."""
     dropped: list[str]
@@ -89,11 +89,6 @@ def redact(
         PerfcaseError: it cannot be redacted (input), OUT cannot be written (environment, not_permitted).
     """
     described = check(file, output, key_file)
-    public = set(words_of(private.public_values(case.connection, rules)))
-    pseudonyms.avoided = public
-    values = Values(
-        pseudonyms, rules, load_privacy().kept_words, public, frozenset(private.thread_names(case.connection))
-    )
     with _Folder(output) as folder:
         whole, packed = folder / "members", folder / "out"
         progress("unpacking", 0, 1)
@@ -103,7 +98,11 @@ def redact(
                 "input", f"{file}: cannot be redacted: {damage['message']}", "what is damaged cannot be searched"
             )
         names = [each["path"] for each in described["members"] if each["kind"] == "symbol_file"]
-        symbols = Symbols(whole, names, values, case.connection)
+        symbols = Symbols(whole, names, rules, case.connection)
+        public = set(words_of(private.public_values(case.connection, rules, symbols.private_names())))
+        pseudonyms.avoided = public
+        threads = frozenset(private.thread_names(case.connection))
+        values = Values(pseudonyms, rules, load_privacy().kept_words, public, threads)
         archive = _Archive(described, whole, values, symbols, progress)
         archive.learn(private.private_data(case.connection, rules))
         archive.rewrite()
@@ -111,7 +110,7 @@ def redact(
         import_core().pack(str(whole), archive.packed, json.dumps(archive.manifest), str(packed))
         _scan(packed, folder / "again", values, progress)
         _place(pseudonyms.text(), packed, key_file, output)
-    left = [each.title for each in load_privacy().classes.values() if each.is_left]
+    left = [load_privacy().classes[name].title for name in archive.manifest["redacted"]["left"]]
     counts = {name: len(each) for name, each in sorted(values.by_class.items())}
     removed = archive.manifest["redacted"]["removed"]
     return Redacted(counts, left, len(values.ordinary), archive.dropped, archive.sealed, symbols.left, removed)
@@ -160,7 +159,7 @@ class _Archive:
             else:
                 for _ in members.rewritten(each["path"], each["kind"], self._pieces(each), values, None):
                     pass
-        self._symbols.learn()
+        self._symbols.learn(values)
         for source in self._sources:
             self._events.visit(str(self._folder), source)
         self._learn_events()
@@ -188,7 +187,7 @@ class _Archive:
             if each["kind"] in members.BINARY and each["path"] != "symbols/objects.tsv":
                 if each["kind"] in members.EVENTS:
                     events.move_hex(path, values)
-                self._symbols.rewrite(each["path"])
+                self._symbols.rewrite(each["path"], values)
                 equal.apply_file(str(path))
             else:
                 made = path.with_name(f".{path.name}")
@@ -204,11 +203,10 @@ class _Archive:
             self.packed.append((name, each["source"]))
         self.manifest, left_out = manifest.redacted(self._manifest, values, every.apply)
         memory, unknown, _ = self._events.removed()
-        classes = load_privacy().classes.values()
         self.manifest["redacted"] = {
             "version": perfcase.__version__,
-            "replaced": [each.name for each in classes if not each.is_left],
-            "left": [each.name for each in classes if each.is_left],
+            "replaced": list(load_privacy().classes),
+            "left": ["symbol_name"] * bool(self._symbols.left),
             "not_searched": len(self.sealed),
             "removed": {
                 "members": len(self.dropped), "properties": left_out, "samples_with_memory": memory, "events_without_format": unknown,
