@@ -53,6 +53,15 @@ impl Events {
         visited.map_err(|refused| raise(py, &members, refused))
     }
 
+    /// Imports the capture, and keeps the callers that it finds in copies of stacks. `folder` gets tables that nobody needs.
+    fn unwind(&mut self, py: Python<'_>, path: PathBuf, folder: PathBuf) -> PyResult<usize> {
+        let options = perfcase_import::Options { keeps_unwound: true, ..Default::default() };
+        let summary = py.detach(|| perfcase_import::import(&path, &folder, &options, &mut |_| true));
+        let found = summary.map_err(|error| errors::import(py, &error))?.unwound;
+        self.0.unwound = found.into_iter().map(|each| (each.place, (each.addresses, each.mark))).collect();
+        Ok(self.0.unwound.len())
+    }
+
     /// The texts so far: table, column, values.
     fn texts<'py>(&self, py: Python<'py>) -> Vec<(String, String, Vec<Bound<'py, PyBytes>>)> {
         let values = |of: &std::collections::HashSet<Vec<u8>>| of.iter().map(|value| PyBytes::new(py, value)).collect();

@@ -8,6 +8,7 @@
 //! | `substitute` | values that are found wherever they stand |
 //! | `visit`, `layout` | values that stand where the format of an event says it |
 //! | `perf_data`, `ftrace` | the events of both |
+//! | `unwound` | callers that were found in copies of stacks, as callchains |
 //! | `names` | names of functions in the tables of an object |
 //! | `elf` | where an object has them |
 
@@ -18,6 +19,7 @@ mod names;
 mod pack;
 mod perf_data;
 mod substitute;
+mod unwound;
 mod visit;
 
 use std::collections::HashMap;
@@ -30,7 +32,7 @@ use perfcase_archive::{Content, Issue, Severity};
 pub use names::{SymbolName, renamed, some_names, symbol_names};
 pub use pack::{Packed, pack, unpack};
 pub use substitute::{Pair, Substitution};
-pub use visit::{Changes, Key, Removed, Visitor};
+pub use visit::{Changes, Key, Removed, Unwound, Visitor};
 
 /// Why a member cannot be redacted.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use perfcase_decode::perf_data::scan::scan;
 
 use crate::layout::Layout;
 use crate::visit::Visitor;
-use crate::{Refused, damage};
+use crate::{Refused, damage, unwound};
 
 const TRACEPOINT: u32 = 2;
 /// The events of the recorder's own programs (`schema/README.md`, `stacks/perf.data`).
@@ -44,6 +44,14 @@ pub fn visit(file: &[u8], out: Option<&File>, visitor: &mut Visitor) -> Result<(
             let layout = (event.attr.kind == TRACEPOINT).then(|| layouts.get(&event.attr.config)).flatten();
             let is_own = event.name.as_deref().is_some_and(|name| OWN.contains(&name));
             sample(body, &mut made, &event.plan, (layout, arch, is_own, recording.order), visitor)?;
+            if visitor.changes.is_some() && !visitor.unwound.is_empty() {
+                let (sample, _) = event.plan.sample(body);
+                if let Some(with_callers) =
+                    unwound::with_callers((file, body), &sample, &made, recording.order, visitor)
+                {
+                    made = with_callers;
+                }
+            }
         } else {
             walk.record(header, body, &mut made, visitor);
         }

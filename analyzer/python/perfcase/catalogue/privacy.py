@@ -128,8 +128,8 @@ a stack or an address of the kernel that became no row is in the file all the sa
 
 `redact` puts a pseudonym in the place of each value. The same value has the same pseudonym everywhere in the capture, and in every
 capture that is redacted with the same key (`--key`). The key file holds the key and all values: who has it can translate everything
-back. Every answer of a redacted capture is that of the original, with pseudonyms in place of values; only a recording with copies of
-stacks loses their callers. A test compares every table, view and finding of every sample capture. `redact` reads its own output again,
+back. Every answer of a redacted capture is that of the original, with pseudonyms in place of values; only copies of stacks and registers
+have no rows any more. A test compares every table, view and finding of every sample capture. `redact` reads its own output again,
 decompressed, and fails without a file where it finds a value.
 
 | class | name | where it can stand | what `redact` does |

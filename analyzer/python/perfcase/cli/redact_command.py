@@ -17,7 +17,7 @@ from perfcase.terminal.render import console
 from perfcase.text import safe
 
 _REMOVED = {
-    "samples_with_memory": "samples that lost the copy of a stack or of registers, so perfcase cannot unwind them any more",
+    "samples_with_memory": "samples that lost the copy of a stack or of registers; the callers that were found in it stay",
     "events_without_format": "events without a format that says what their bytes are: the bytes are zeros now",
     "properties": "properties of the manifest that this version does not know: they are left out",
 }
@@ -54,7 +54,7 @@ def command(
 
     Names of the host, users, control groups and containers, addresses, arguments, paths below homes, texts of events, the
     kernel's log, notes, and names of functions are replaced, those of the kernel and of the distribution's programs are not. The
-    kernel's addresses are moved, copies of stacks are removed. All answers stay the same otherwise. perfcase info --private
+    kernel's addresses are moved, copies of stacks are removed and the callers in them stay. All answers stay the same otherwise. perfcase info --private
     shows what FILE holds. Standard error says what is still in OUT: look at it before you send OUT. OUT is searched for every
     value before it is there. perfcase reveal translates an answer back.
 

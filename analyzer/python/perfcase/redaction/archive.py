@@ -104,7 +104,11 @@ def redact(
         threads = frozenset(private.thread_names(case.connection))
         values = Values(pseudonyms, rules, load_privacy().kept_words, public, threads)
         archive = _Archive(described, whole, values, symbols, progress)
-        archive.learn(private.private_data(case.connection, rules))
+        held = private.private_data(case.connection, rules)
+        if held["memory"].values:
+            progress("unwinding", 0, 1)
+            archive.unwind(file, folder / "unwound")
+        archive.learn(held)
         archive.rewrite()
         progress("packing", 0, 1)
         import_core().pack(str(whole), archive.packed, json.dumps(archive.manifest), str(packed))
@@ -138,6 +142,12 @@ class _Archive:
         self._sources = [[each["path"]] for each in self._members if each["kind"] in ("perf_data", "trace_dat")] + [
             raw
         ][: len(raw)]
+
+    def unwind(self, file: Path, folder: Path) -> None:
+        """Find the callers in copies of stacks while those are there. They stay, as callchains."""
+        folder.mkdir()
+        self._events.unwind(str(file), str(folder))
+        shutil.rmtree(folder)
 
     def learn(self, held: dict[str, private.Held]) -> None:
         """Make every value known before the first is replaced: what one member tells is private in all."""
