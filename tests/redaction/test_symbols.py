@@ -15,6 +15,7 @@ from perfcase.redaction.private import Rules, read_rules
 from perfcase.redaction.pseudonyms import Pseudonyms
 from perfcase.redaction.symbols import Symbols
 from perfcase.redaction.values import Values
+from tests.support import private_capture
 from tests.support.cli import perfcase
 from tests.support.imports import SAMPLES, placed
 from tests.support.redacted import differences
@@ -233,3 +234,30 @@ def test_a_file_that_is_no_table_is_not_read(tmp_path: Path) -> None:
     for data in (b"", b"\x7fELF", b"text", Path("/bin/true").read_bytes()):
         (tmp_path / "x").write_bytes(data)
         assert import_core().symbol_names(str(tmp_path / "x")) is None
+
+
+@pytest.mark.parametrize(
+    ("paths", "is_private"),
+    [
+        (["/usr/bin/app", "/opt/acme/app"], True),
+        (["/opt/acme/app", "/usr/bin/app"], True),
+        (["/usr/bin/app", "/usr/sbin/app"], False),
+        ([], True),
+    ],
+)
+def test_a_table_with_several_names(paths: list[str], is_private: bool, tmp_path: Path) -> None:
+    """One private name is enough, and so is none at all."""
+    (tmp_path / "symbols" / "elf").mkdir(parents=True)
+    lines = [f"elf/aa77\telf-table\taa77\t{path}\t-\t-\t9\t9\t-\n" for path in paths]
+    (tmp_path / "symbols" / "objects.tsv").write_text("".join(lines))
+    file = tmp_path / "symbols" / "elf" / "aa77"
+    file.write_bytes(private_capture.table())
+    values = Values(Pseudonyms(b"k" * 32), Rules())
+    symbols = Symbols(tmp_path, ["symbols/elf/aa77"], values.rules, _Tables())  # type: ignore[arg-type]
+    assert symbols.private_names() == ({"charge_customer_card", "acme::settle_book"} if is_private else set())
+    symbols.learn(values)
+    symbols.rewrite("symbols/elf/aa77", values)
+    assert (file.read_bytes() != private_capture.table()) == is_private
+    searched = {value for value, _, _ in values.pairs()}
+    names = {b"charge_customer_card", b"_ZN4acme11settle_bookEv", b"acme::settle_book", b"imported_by_acme"}
+    assert searched == (names if is_private else set())

@@ -102,13 +102,13 @@ def members() -> dict[str, tuple[str, bytes]]:
     found = {
         "perf/perf.data": ("perf", _perf_data()), "proc/snapshots": ("proc", _snapshots(proc)), "process/snapshots": ("process", _snapshots(process)),
         "symbols/objects.tsv": ("symbols", objects.encode()), f"symbols/elf/{hashed}": ("symbols", b"\x7fELF" + HOME),
-        "symbols/elf/aa77": ("symbols", _table()), "symbols/perf-map/7": ("symbols", b"7f00 10 Lcom/acme/Orders;::refund\n"),
+        "symbols/elf/aa77": ("symbols", table()), "symbols/perf-map/7": ("symbols", b"7f00 10 Lcom/acme/Orders;::refund\n"),
         "recorder/log": ("recorder", f"12:00:00 runs curl --token=s3cretT0ken {V4} from {MAC}\nprobe charge_customer_card, _ZN4acme11settle_bookEv\n".encode()), **_ftrace(),
     }  # fmt: skip
     return found | {f"host/{name}": ("host", text.encode()) for name, text in host.items()}
 
 
-def _table() -> bytes:
+def table() -> bytes:
     """Return a table-only ELF file with functions, data, and a function of another object."""
     text = b"\0charge_customer_card\0_ZN4acme11settle_bookEv\0customer_ledger\0imported_by_acme\0"
     code, data = 1, 2
