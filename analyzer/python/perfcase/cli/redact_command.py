@@ -54,9 +54,9 @@ def command(
 
     Names of the host, users, control groups and containers, addresses, arguments, paths below homes, texts of events, the
     kernel's log, notes, and names of functions are replaced, those of the kernel and of the distribution's programs are not. The
-    kernel's addresses are moved, copies of stacks are removed and the callers in them stay. All answers stay the same otherwise. perfcase info --private
-    shows what FILE holds. Standard error says what is still in OUT: look at it before you send OUT. OUT is searched for every
-    value before it is there. perfcase reveal translates an answer back.
+    kernel's addresses are moved. Copies of stacks are removed; the callers in them stay. All answers stay the same otherwise.
+    perfcase info --private shows what FILE holds. Standard error says what is still in OUT: look at it before you send OUT. OUT
+    is searched for every value before it is there. perfcase reveal translates an answer back.
 
     Example: perfcase redact incident.perfcase -o redacted.perfcase
     """
