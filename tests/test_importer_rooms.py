@@ -15,7 +15,7 @@ NEEDS = {
     "decode": {"archive"},
     "symbols": {"archive"},
     "import": {"archive", "decode", "symbols"},
-    "redact": {"archive", "decode"},
+    "redact": {"archive", "decode", "symbols"},
     "py": {"archive", "import", "redact"},
     "fuzz": {"archive", "decode", "symbols"},
 }

@@ -49,6 +49,24 @@ def test_copies_of_stacks_are_removed(machine: str, tmp_path: Path) -> None:
     assert after[2] == 0
 
 
+def test_what_lay_behind_a_copy_of_a_stack_is_removed(tmp_path: Path) -> None:
+    """The kernel fills its buffer only as far as the stack goes: behind it is what the buffer held before."""
+    file = _unpacked("x86_64/hw-dwarf.data.xz", tmp_path)
+    copy = tmp_path / "copy.data"
+    copy.write_bytes(file.read_bytes())
+    sql = "SELECT hex(user_stack) FROM sample_detail WHERE user_stack IS NOT NULL ORDER BY octet_length(user_stack) LIMIT 1"
+    found = bytes.fromhex(perfcase("sql", copy, sql, "--format", "csv").stdout.split()[-1])
+    data = bytearray(file.read_bytes())
+    assert data.count(found) == 1
+    end = data.index(found) + len(found)
+    # Behind what was asked for stands how much was copied.
+    assert int.from_bytes(data[end : end + 8], "little") != len(found)
+    data[end : end + 8] = b"stale!!!"
+    file.write_bytes(data)
+    _visit(tmp_path, ["perf/perf.data"])
+    assert b"stale!!!" not in file.read_bytes()
+
+
 def _samples(file: Path) -> tuple[int, str, int]:
     """The number of copies, times and addresses of all samples, and the number of copies with something in them."""
     copy = file.with_name("copy.data")

@@ -166,6 +166,7 @@ def test_the_same_key_gives_the_same_pseudonyms(redacted: Path) -> None:
 
 def test_info_says_that_it_is_redacted(private: Path) -> None:
     found = json.loads(perfcase("info", "--private", "--json", private / "out.perfcase").stdout)
+    # The member of the home is no table.
     assert found["redacted"]["left"] == ["symbol_name"]
     assert found["redacted"]["removed"]["properties"] == 1
     examples = json.dumps(found["private"])

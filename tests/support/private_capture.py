@@ -18,6 +18,7 @@ V4, V6, MAC = "203.0.113.77", "2001:db8:77::9", "52:54:00:aa:bb:cc"
 PRIVATE = (
     "db-prod-17", "margrethe", "orders 7", "4f1c9a77d0e3", "billing", V4, V6, MAC, "--token=s3cretT0ken", "customer-4711", "Confidential Co",
     "TICKET-99", "nightly-label", "SELECT card FROM payments", "ledger-host", "acme-patched", "discarded-secret", "stale-secret",
+    "charge_customer_card", "_ZN4acme11settle_bookEv", "customer_ledger", "imported_by_acme", "Lcom/acme/Orders;::refund",
 )  # fmt: skip
 """What must not be in the redacted capture. What is a pattern of bytes there is in ``private_bytes``."""
 _KERNEL = 0xFFFFFFFF81234560
@@ -97,12 +98,33 @@ def members() -> dict[str, tuple[str, bytes]]:
     }  # fmt: skip
     objects = "member\tkind\tbuild_id\tpath\tpid\tnspid\tsize_bytes\toriginal_bytes\treason\n"
     objects += f"elf/{hashed}\telf-table\t-\t{home}\t-\t-\t4\t4\t-\n"
+    objects += "elf/aa77\telf-table\taa77\t/opt/acme/app\t-\t-\t4\t4\t-\nperf-map/7\tperf-map\t-\t/tmp/perf-7.map\t7\t7\t4\t4\t-\n"
     found = {
         "perf/perf.data": ("perf", _perf_data()), "proc/snapshots": ("proc", _snapshots(proc)), "process/snapshots": ("process", _snapshots(process)),
         "symbols/objects.tsv": ("symbols", objects.encode()), f"symbols/elf/{hashed}": ("symbols", b"\x7fELF" + HOME),
-        "recorder/log": ("recorder", f"12:00:00 runs curl --token=s3cretT0ken {V4} from {MAC}\n".encode()), **_ftrace(),
+        "symbols/elf/aa77": ("symbols", table()), "symbols/perf-map/7": ("symbols", b"7f00 10 Lcom/acme/Orders;::refund\n"),
+        "recorder/log": ("recorder", f"12:00:00 runs curl --token=s3cretT0ken {V4} from {MAC}\nprobe charge_customer_card, _ZN4acme11settle_bookEv\n".encode()), **_ftrace(),
     }  # fmt: skip
     return found | {f"host/{name}": ("host", text.encode()) for name, text in host.items()}
+
+
+def table() -> bytes:
+    """Return a table-only ELF file with functions, data, and a function of another object."""
+    text = b"\0charge_customer_card\0_ZN4acme11settle_bookEv\0customer_ledger\0imported_by_acme\0"
+    code, data = 1, 2
+    places = [(text.index(name), at) for name, at in ((b"charge_c", code), (b"_ZN", code), (b"customer_l", data))]
+    names = b"\0.text\0.data\0.symtab\0.strtab\0.dynsym\0"
+    tables = [b"".join(struct.pack("<IBBHQQ", name, 2, 0, at, 0x1000 * at, 64) for name, at in each)
+              for each in ([(0, 0), *places], [(0, 0), (text.index(b"imported"), 0)])]  # fmt: skip
+    bodies, out, headers = [b"", b"", tables[0], text, tables[1], names], bytes(64), bytes(64)
+    kinds = [(1, 8, 6, 0), (7, 8, 3, 0), (13, 2, 0, 4), (21, 3, 0, 0), (29, 11, 0, 4), (0, 3, 0, 0)]
+    for (name, kind, flags, link), body in zip(kinds, bodies, strict=True):
+        headers += struct.pack("<IIQQQQIIQQ", name, kind, flags, 0, len(out), len(body), link, 0, 1, 24)
+        out += body
+    head = struct.pack(
+        "<4s12sHHIQQQIHHHHHH", b"\x7fELF", b"\x02\x01\x01", 3, 62, 1, 0, 0, len(out), 0, 64, 56, 0, 64, 7, 6
+    )
+    return head + out[64:] + headers
 
 
 def _snapshots(files: dict[str, str]) -> bytes:

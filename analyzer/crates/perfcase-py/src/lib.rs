@@ -151,6 +151,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(events::run_event_printer, module)?)?;
     module.add_function(wrap_pyfunction!(redact::unpack, module)?)?;
     module.add_function(wrap_pyfunction!(redact::pack, module)?)?;
+    module.add_function(wrap_pyfunction!(redact::symbol_names, module)?)?;
+    module.add_function(wrap_pyfunction!(redact::some_symbol_names, module)?)?;
+    module.add_function(wrap_pyfunction!(redact::rename_symbols, module)?)?;
     module.add_class::<redact::Events>()?;
     module.add_class::<redact::Substitution>()?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

@@ -53,6 +53,15 @@ impl Events {
         visited.map_err(|refused| raise(py, &members, refused))
     }
 
+    /// Imports the capture, and keeps the callers that it finds in copies of stacks. `folder` gets tables that nobody needs.
+    fn unwind(&mut self, py: Python<'_>, path: PathBuf, folder: PathBuf) -> PyResult<usize> {
+        let options = perfcase_import::Options { keeps_unwound: true, ..Default::default() };
+        let summary = py.detach(|| perfcase_import::import(&path, &folder, &options, &mut |_| true));
+        let found = summary.map_err(|error| errors::import(py, &error))?.unwound;
+        self.0.unwound = found.into_iter().map(|each| (each.place, (each.addresses, each.mark))).collect();
+        Ok(self.0.unwound.len())
+    }
+
     /// The texts so far: table, column, values.
     fn texts<'py>(&self, py: Python<'py>) -> Vec<(String, String, Vec<Bound<'py, PyBytes>>)> {
         let values = |of: &std::collections::HashSet<Vec<u8>>| of.iter().map(|value| PyBytes::new(py, value)).collect();
@@ -74,6 +83,33 @@ impl Events {
     fn removed(&self) -> (u64, u64, u64) {
         (self.0.removed.memory, self.0.removed.unknown, self.0.removed.moved)
     }
+}
+
+/// A name as the file has it, as people see it, and whether its code is in this file.
+type Named<'py> = (Bound<'py, PyBytes>, String, bool);
+
+fn named(py: Python<'_>, names: Vec<perfcase_redact::SymbolName>) -> Vec<Named<'_>> {
+    names.into_iter().map(|name| (PyBytes::new(py, &name.raw), name.shown, name.is_defined)).collect()
+}
+
+/// The names of functions in a file of tables; None where it is more than tables.
+#[pyfunction]
+pub fn symbol_names(py: Python<'_>, path: PathBuf) -> PyResult<Option<Vec<Named<'_>>>> {
+    let found = py.detach(|| perfcase_redact::names_in_file(&path)).map_err(|error| errors::io(py, &path, &error))?;
+    Ok(found.map(|names| named(py, names)))
+}
+
+/// The names of functions in any file that can be read, whatever else it has.
+#[pyfunction]
+pub fn some_symbol_names(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Named<'_>>> {
+    let found = py.detach(|| perfcase_redact::some_names_in_file(&path));
+    Ok(named(py, found.map_err(|error| errors::io(py, &path, &error))?))
+}
+
+/// Writes a file of tables with other names of functions. A function whose name is not among them has none.
+#[pyfunction]
+pub fn rename_symbols(py: Python<'_>, path: PathBuf, names: HashMap<Vec<u8>, Vec<u8>>) -> PyResult<()> {
+    py.detach(|| perfcase_redact::rename_in_file(&path, &names)).map_err(|error| errors::io(py, &path, &error))
 }
 
 fn raise(py: Python<'_>, members: &[String], refused: Refused) -> PyErr {

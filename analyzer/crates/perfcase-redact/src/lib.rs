@@ -8,12 +8,18 @@
 //! | `substitute` | values that are found wherever they stand |
 //! | `visit`, `layout` | values that stand where the format of an event says it |
 //! | `perf_data`, `ftrace` | the events of both |
+//! | `unwound` | callers that were found in copies of stacks, as callchains |
+//! | `names` | names of functions in the tables of an object |
+//! | `elf` | where an object has them |
 
+mod elf;
 mod ftrace;
 mod layout;
+mod names;
 mod pack;
 mod perf_data;
 mod substitute;
+mod unwound;
 mod visit;
 
 use std::collections::HashMap;
@@ -23,9 +29,10 @@ use std::path::{Path, PathBuf};
 
 use perfcase_archive::{Content, Issue, Severity};
 
+pub use names::{SymbolName, renamed, some_names, symbol_names};
 pub use pack::{Packed, pack, unpack};
 pub use substitute::{Pair, Substitution};
-pub use visit::{Changes, Key, Removed, Visitor};
+pub use visit::{Changes, Key, Removed, Unwound, Visitor};
 
 /// Why a member cannot be redacted.
 #[derive(Debug)]
@@ -92,6 +99,24 @@ pub fn visit_events(folder: &Path, members: &[String], visitor: &mut Visitor) ->
         }
     }
     Ok(())
+}
+
+/// Gives the names of functions in a file of tables; `None` where it is more than tables.
+pub fn names_in_file(path: &Path) -> io::Result<Option<Vec<SymbolName>>> {
+    Ok(symbol_names(&Content::map_file(path)?))
+}
+
+/// Gives those of any file that can be read.
+pub fn some_names_in_file(path: &Path) -> io::Result<Vec<SymbolName>> {
+    Ok(some_names(&Content::map_file(path)?))
+}
+
+/// Writes a file of tables with other names of functions.
+pub fn rename_in_file(path: &Path, names: &HashMap<Vec<u8>, Vec<u8>>) -> io::Result<()> {
+    let made = renamed(&Content::map_file(path)?, names);
+    let copy = hidden(path);
+    fs::write(&copy, made.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?)?;
+    fs::rename(copy, path)
 }
 
 /// A name beside a file that no member has: those begin with no dot.

@@ -16,21 +16,22 @@ use perfcase_decode::perf_data::scan::scan;
 
 use crate::layout::Layout;
 use crate::visit::Visitor;
-use crate::{Refused, damage};
+use crate::{Refused, damage, unwound};
 
 const TRACEPOINT: u32 = 2;
 /// The events of the recorder's own programs (`schema/README.md`, `stacks/perf.data`).
 const OWN: [&str; 3] = ["switch-stacks", "wakeup-stacks", "wait-stacks"];
+
+/// Changes with fewer bytes between them are written together, up to so many at once.
+const GAP_BYTES: usize = 64 << 10;
+const TOGETHER_BYTES: usize = 1 << 20;
 
 /// Visits each record. With `out`, what a record has become is written there, at its place.
 pub fn visit(file: &[u8], out: Option<&File>, visitor: &mut Visitor) -> Result<(), Refused> {
     let recording = scan(file).map_err(|error| Refused::new(error.to_string()))?;
     check(&recording)?;
     let walk = Walk { file, out, order: recording.order, numbers: Numbers::new(visitor) };
-    let head = header::parse(file).map_err(|error| Refused::new(error.to_string()))?;
-    if let Some(sections) = &head.sections {
-        walk.features(sections, visitor)?;
-    }
+    let mut changed = Changed { file, out, begin: 0, bytes: Vec::new() };
     let layouts = layouts(&recording, visitor);
     let arch = recording.features.arch.as_deref();
     for entry in recording.entries(file) {
@@ -43,12 +44,60 @@ pub fn visit(file: &[u8], out: Option<&File>, visitor: &mut Visitor) -> Result<(
             let layout = (event.attr.kind == TRACEPOINT).then(|| layouts.get(&event.attr.config)).flatten();
             let is_own = event.name.as_deref().is_some_and(|name| OWN.contains(&name));
             sample(body, &mut made, &event.plan, (layout, arch, is_own, recording.order), visitor)?;
+            if visitor.changes.is_some() && !visitor.unwound.is_empty() {
+                let (sample, _) = event.plan.sample(body);
+                if let Some(with_callers) =
+                    unwound::with_callers((file, body), &sample, &made, recording.order, visitor)
+                {
+                    made = with_callers;
+                }
+            }
         } else {
             walk.record(header, body, &mut made, visitor);
         }
-        walk.write(at, body, &made)?;
+        changed.put(at, body, &made)?;
     }
-    Ok(())
+    changed.write()?;
+    let head = header::parse(file).map_err(|error| Refused::new(error.to_string()))?;
+    match &head.sections {
+        Some(sections) => walk.features(sections, visitor),
+        None => Ok(()),
+    }
+}
+
+/// Changes that come in the order of the file, written together: what lies between two of them is as it was.
+struct Changed<'a> {
+    file: &'a [u8],
+    out: Option<&'a File>,
+    begin: usize,
+    bytes: Vec<u8>,
+}
+
+impl Changed<'_> {
+    fn put(&mut self, at: usize, before: &[u8], made: &[u8]) -> io::Result<()> {
+        if before == made || self.out.is_none() {
+            return Ok(());
+        }
+        let end = self.begin + self.bytes.len();
+        let is_near = at >= end && at - end <= GAP_BYTES && self.bytes.len() < TOGETHER_BYTES;
+        match self.file.get(end..at).filter(|_| is_near && !self.bytes.is_empty()) {
+            Some(between) => self.bytes.extend_from_slice(between),
+            None => {
+                self.write()?;
+                self.begin = at;
+            }
+        }
+        self.bytes.extend_from_slice(made);
+        Ok(())
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        if let Some(out) = self.out.filter(|_| !self.bytes.is_empty()) {
+            out.write_all_at(&self.bytes, self.begin as u64)?;
+        }
+        self.bytes.clear();
+        Ok(())
+    }
 }
 
 fn check(recording: &Recording) -> Result<(), Refused> {
@@ -119,8 +168,12 @@ fn sample(
     if let Some(more) = &sample.more {
         let More { stack_user, regs_user, regs_intr, aux, .. } = **more;
         let mut is_copy = false;
-        for part in [stack_user.map(|stack| stack.bytes), aux].into_iter().flatten() {
-            let range = place(part);
+        // Behind what the kernel copied of the stack is what its buffer held before.
+        let whole_stack = stack_user.map(|stack| {
+            let start = place(stack.bytes).start;
+            start..start + stack.requested_bytes as usize
+        });
+        for range in [whole_stack, aux.map(place)].into_iter().flatten() {
             is_copy |= visitor.erase(&mut made[range.clone()]);
             kept.push(range);
         }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use perfcase_decode::perf_data::bytes::{ByteOrder, until_nul};
+use perfcase_symbols::unwind::Mark;
 
 /// The name of a field: its table and its column.
 pub type Key = (String, String);
@@ -46,7 +47,12 @@ pub struct Visitor {
     pub changes: Option<Changes>,
     /// What was removed.
     pub removed: Removed,
+    /// What was found in copies of stacks.
+    pub unwound: Unwound,
 }
+
+/// By the bytes of a file and the place of a copy of a stack in it: its user frames, and how they end.
+pub type Unwound = HashMap<(usize, usize), (Vec<u64>, Mark)>;
 
 impl Visitor {
     /// Gives the number of a field.

@@ -25,7 +25,7 @@ mod scale;
 mod split;
 mod symtab;
 pub mod unwind;
-mod xz;
+pub mod xz;
 
 pub use batch::{Named, Wanted, name_all};
 pub use debug_dir::Unusable;

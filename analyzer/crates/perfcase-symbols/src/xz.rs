@@ -10,7 +10,7 @@ const LEAST_BYTES: usize = 4 << 20;
 /// too many bytes.
 ///
 /// This function walks the container itself, because the chunks of LZMA2 say in advance how many bytes they unpack to.
-pub(crate) fn unpack(stream: &[u8]) -> Option<Vec<u8>> {
+pub fn unpack(stream: &[u8]) -> Option<Vec<u8>> {
     let most = stream.len().saturating_mul(MOST_RATIO).clamp(LEAST_BYTES, MOST_BYTES);
     let mut out = Vec::new();
     let check_bytes = match stream.get(..12)? {
@@ -35,6 +35,14 @@ pub(crate) fn unpack(stream: &[u8]) -> Option<Vec<u8>> {
         at += header.len() + packed.next_multiple_of(4) + check_bytes;
     }
     Some(out)
+}
+
+/// Gives an .xz stream that unpacks to these bytes: it stores them, in a block without compression.
+pub fn pack(bytes: &[u8]) -> Vec<u8> {
+    let mut stream = Vec::with_capacity(bytes.len() + bytes.len() / 1024 + 128);
+    // A vector takes everything.
+    let _ = lzma_rs::xz_compress(&mut &bytes[..], &mut stream);
+    stream
 }
 
 /// Tells whether there is only one filter, LZMA2 (id 0x21). Sizes may be stated before it.
@@ -70,6 +78,19 @@ fn chunks(data: &[u8]) -> Option<(usize, usize)> {
         }
         if unpacked > MOST_BYTES || at > data.len() {
             return None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_packed_unpacks() {
+        for size in [0, 1, 65_536, 65_537, 1 << 20] {
+            let bytes: Vec<u8> = (0..size).map(|at: u32| (at >> 3) as u8).collect();
+            assert_eq!(unpack(&pack(&bytes)).as_deref(), Some(&bytes[..]), "{size}");
         }
     }
 }

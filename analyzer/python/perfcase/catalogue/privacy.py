@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,8 +33,8 @@ class Class:
     done: str
     """What redaction does to them."""
     columns: tuple[str, ...]
-    is_left: bool = False
-    """Whether redaction leaves values of it in the file."""
+    left: str = ""
+    """Which values of it redaction leaves in the file, if any."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,12 @@ class Privacy:
     public: frozenset[str]
     kept_words: frozenset[bytes]
     """Words of the kernel's log that rules look for."""
+    kept_symbols: re.Pattern[str]
+    """Names of functions that stay in private objects."""
+    public_folders: tuple[bytes, ...]
+    """Folders of distributions: objects in them are public."""
+    private_folders: tuple[bytes, ...]
+    """Folders below those in which objects are private all the same."""
 
     def class_of(self, table: str, column: str) -> str | None:
         """Return the class of a column of a table or view; None: it is public.
@@ -76,6 +83,9 @@ def load_privacy() -> Privacy:
         {each.name: each for each in classes},
         frozenset(found["public"]),
         frozenset(map(str.encode, found["kept_words"])),
+        re.compile("|".join(re.escape(name).replace(r"\*", ".*") for name in found["kept_symbols"]), re.DOTALL),
+        tuple(map(str.encode, found["public_folders"])),
+        tuple(map(str.encode, found["private_folders"])),
     )
 
 
@@ -90,9 +100,13 @@ def page() -> str:
     """Return ``docs/privacy.md``."""
     classes = load_privacy().classes.values()
     rows = "\n".join(f"| {each.title} | `{each.name}` | {each.stands} | {each.done} |" for each in classes)
-    left = "\n".join(f"- {each.title}: {each.done}." for each in classes if each.is_left)
+    left = "\n".join(f"- {each.title}: {each.left}." for each in classes if each.left)
     columns = "\n".join(f"| `{each.name}` | {_columns(each)} |" for each in classes)
-    return _PAGE.format(rows=rows, left=left, columns=columns)
+    folders, others = (
+        ", ".join(f"`{folder.decode()}`" for folder in each)
+        for each in (load_privacy().public_folders, load_privacy().private_folders)
+    )
+    return _PAGE.format(rows=rows, left=left, columns=columns, folders=folders, others=others)
 
 
 def _columns(each: Class) -> str:
@@ -114,8 +128,8 @@ a stack or an address of the kernel that became no row is in the file all the sa
 
 `redact` puts a pseudonym in the place of each value. The same value has the same pseudonym everywhere in the capture, and in every
 capture that is redacted with the same key (`--key`). The key file holds the key and all values: who has it can translate everything
-back. Every answer of a redacted capture is that of the original, with pseudonyms in place of values; only a recording with copies of
-stacks loses their callers. A test compares every table, view and finding of every sample capture. `redact` reads its own output again,
+back. Every answer of a redacted capture is that of the original, with pseudonyms in place of values; only copies of stacks and registers
+have no rows any more. A test compares every table, view and finding of every sample capture. `redact` reads its own output again,
 decompressed, and fails without a file where it finds a value.
 
 | class | name | where it can stand | what `redact` does |
@@ -127,9 +141,27 @@ everything are public: without them no answer is left. A test holds that each co
 
 ## What redaction leaves in
 
-`redact` says this each time. The manifest's `redacted` lists it, and `perfcase info --private` of the redacted file prints it:
+`redact` names the members in which something is left. The manifest's `redacted` lists the classes, and `perfcase info --private` of the redacted
+file prints them:
 
 {left}
+
+## Names of functions
+
+The names of functions in an object are private, unless the object is of the distribution: it lies in {folders}, and
+neither in {others} nor below a home or a path of `--rules`. If a file has several paths, one private path is enough. Perf
+maps, the names of code that a runtime generated, lie in `/tmp`, so they are private. The kernel and its modules are public. Two rules change
+that: `path /usr/lib/acme` makes the objects below a folder private, and their paths, too; `public /opt/jdk` makes the names in them public,
+`public /tmp` those in perf maps.
+
+A pseudonym is as long as the name that people see, so flame graphs have the same widths. `reveal` translates it back. These
+names stay: those that code of a public object has in a callchain of this capture, because an answer adds both up; those that a private object
+calls in a public one; those that rules look for (`kept_symbols` in `schema/privacy.toml`); and those of three bytes or fewer.
+
+Redaction writes each table of symbols again, also the compressed one in `.gnu_debugdata`, and copies only headers, numbers, unwind tables, the
+build id and the path of the loader to the new file. Everything else becomes zeros: names of data and libraries, other notes, the
+program's own names of sections, gaps. A line of a perf map that perfcase cannot read becomes empty. A name is searched for in all other members if it is no
+ordinary word (see below) and no public object has it.
 
 ## What is an ordinary word
 
@@ -146,7 +178,8 @@ What sorts by text may choose another row among equals: a pseudonym does not kee
 ## Rules
 
 `--rules FILE` has a rule on each line: `path PREFIX` for paths below a folder (`*` stands for any part and is private itself), `word
-TEXT` for a text that is private wherever it stands. Lines that begin with `#` are remarks.
+TEXT` for a text that is private wherever it stands, `public PREFIX` for a folder whose objects have names of functions that are public.
+`public` counts more than `path`. Lines that begin with `#` are remarks.
 
 ## What is refused
 

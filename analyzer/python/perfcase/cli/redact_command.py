@@ -17,7 +17,7 @@ from perfcase.terminal.render import console
 from perfcase.text import safe
 
 _REMOVED = {
-    "samples_with_memory": "samples that lost the copy of a stack or of registers, so perfcase cannot unwind them any more",
+    "samples_with_memory": "samples that lost the copy of a stack or of registers; the callers that were found in it stay",
     "events_without_format": "events without a format that says what their bytes are: the bytes are zeros now",
     "properties": "properties of the manifest that this version does not know: they are left out",
 }
@@ -37,7 +37,7 @@ def command(
             "--rules",
             metavar="RULES",
             help="What else is private: a file with lines such as path /opt/acme (what is below it), path /srv/*/data (* is any "
-            "part, and private) or word TEXT.",
+            "part, and private), word TEXT, or public /opt/jdk (functions of programs below it keep their names).",
         ),
     ] = None,
     key: Annotated[
@@ -53,9 +53,10 @@ def command(
     """Write FILE with pseudonyms in place of private data, and a key that translates them back.
 
     Names of the host, users, control groups and containers, addresses, arguments, paths below homes, texts of events, the
-    kernel's log and notes are replaced, the kernel's addresses are moved, copies of stacks are removed. All answers stay the
-    same otherwise. perfcase info --private shows what FILE holds. Standard error says what is still in OUT: look at it before
-    you send OUT. OUT is searched for every value before it is there. perfcase reveal translates an answer back.
+    kernel's log, notes, and names of functions are replaced, those of the kernel and of the distribution's programs are not. The
+    kernel's addresses are moved. Copies of stacks are removed; the callers in them stay. All answers stay the same otherwise.
+    perfcase info --private shows what FILE holds. Standard error says what is still in OUT: look at it before you send OUT. OUT
+    is searched for every value before it is there. perfcase reveal translates an answer back.
 
     Example: perfcase redact incident.perfcase -o redacted.perfcase
     """
@@ -71,7 +72,8 @@ def command(
     for name, count in done.counts.items():
         out.print(f"{name:<14} {count:>7,} values", markup=False, highlight=False)
     out.print(f"the key is {safe(str(key_file))}: keep it, and do not send it", markup=False, soft_wrap=True)
-    say(f"{output.name} still holds: {'; '.join(done.left)}")
+    if done.left:
+        say(f"{output.name} still holds: {'; '.join(done.left)}")
     if done.ordinary:
         say(
             f"{done.ordinary:,} values are ordinary words or short: they are replaced where the format says what they are, and not "
@@ -80,6 +82,8 @@ def command(
     for name, text in _REMOVED.items():
         if count := done.removed[name]:
             say(f"removed: {count:,} {text}")
+    for name in done.named:
+        say(f"names of functions are left in it, because it is more than a table of them: {safe(name)}")
     for name in done.sealed:
         say(f"not searched, because it has compressed sections, which can name paths: {safe(name)}")
     for name in done.dropped:

@@ -22,6 +22,7 @@ from perfcase.errors import PerfcaseError
 from perfcase.redaction import events, manifest, members, private
 from perfcase.redaction.private import Rules
 from perfcase.redaction.pseudonyms import Pseudonyms
+from perfcase.redaction.symbols import Symbols
 from perfcase.redaction.values import Values, words_of
 
 _PREFIX = ".perfcase-redact-"
@@ -38,13 +39,15 @@ class Redacted:
     counts: dict[str, int]
     """How many values have a pseudonym, by class."""
     left: list[str]
-    """Titles of the classes that are still in the file."""
+    """Titles of the classes of which some values are still in the file."""
     ordinary: int
     """How many values were replaced only where the format says what they are."""
     dropped: list[str]
     """Members that were left out: nobody knows what they hold."""
     sealed: list[str]
     """Members with compressed parts, in which nothing is searched for."""
+    named: list[str]
+    """Private members in which the names of functions are left."""
     removed: dict[str, int]
     """What has no pseudonym and was removed, as the manifest says it."""
 
@@ -86,11 +89,6 @@ def redact(
         PerfcaseError: it cannot be redacted (input), OUT cannot be written (environment, not_permitted).
     """
     described = check(file, output, key_file)
-    public = set(words_of(private.public_values(case.connection, rules)))
-    pseudonyms.avoided = public
-    values = Values(
-        pseudonyms, rules, load_privacy().kept_words, public, frozenset(private.thread_names(case.connection))
-    )
     with _Folder(output) as folder:
         whole, packed = folder / "members", folder / "out"
         progress("unpacking", 0, 1)
@@ -99,24 +97,35 @@ def redact(
             raise PerfcaseError(
                 "input", f"{file}: cannot be redacted: {damage['message']}", "what is damaged cannot be searched"
             )
-        archive = _Archive(described, whole, values, progress)
-        archive.learn(private.private_data(case.connection, rules))
+        names = [each["path"] for each in described["members"] if each["kind"] == "symbol_file"]
+        symbols = Symbols(whole, names, rules, case.connection)
+        public = set(words_of(private.public_values(case.connection, rules, symbols.private_names())))
+        pseudonyms.avoided = public
+        threads = frozenset(private.thread_names(case.connection))
+        values = Values(pseudonyms, rules, load_privacy().kept_words, public, threads)
+        archive = _Archive(described, whole, values, symbols, progress)
+        held = private.private_data(case.connection, rules)
+        if held["memory"].values:
+            progress("unwinding", 0, 1)
+            archive.unwind(file, folder / "unwound")
+        archive.learn(held)
         archive.rewrite()
         progress("packing", 0, 1)
         import_core().pack(str(whole), archive.packed, json.dumps(archive.manifest), str(packed))
         _scan(packed, folder / "again", values, progress)
         _place(pseudonyms.text(), packed, key_file, output)
-    left = [each.title for each in load_privacy().classes.values() if each.is_left]
+    left = [load_privacy().classes[name].title for name in archive.manifest["redacted"]["left"]]
     counts = {name: len(each) for name, each in sorted(values.by_class.items())}
-    return Redacted(
-        counts, left, len(values.ordinary), archive.dropped, archive.sealed, archive.manifest["redacted"]["removed"]
-    )
+    removed = archive.manifest["redacted"]["removed"]
+    return Redacted(counts, left, len(values.ordinary), archive.dropped, archive.sealed, symbols.left, removed)
 
 
 class _Archive:
     """An archive that was taken apart."""
 
-    def __init__(self, described: dict[str, Any], folder: Path, values: Values, progress: Progress) -> None:
+    def __init__(
+        self, described: dict[str, Any], folder: Path, values: Values, symbols: Symbols, progress: Progress
+    ) -> None:
         self._manifest = described["manifest"]
         self._members = [each for each in described["members"] if each["kind"] in members.KNOWN]
         self.dropped = [each["path"] for each in described["members"] if each["kind"] not in members.KNOWN]
@@ -126,12 +135,19 @@ class _Archive:
         self.manifest: dict[str, Any] = {}
         self._folder = folder
         self._values = values
+        self._symbols = symbols
         self._progress = progress
         self._events = import_core().Events()
         raw = [each["path"] for each in self._members if each["kind"] == "ftrace_raw"]
         self._sources = [[each["path"]] for each in self._members if each["kind"] in ("perf_data", "trace_dat")] + [
             raw
         ][: len(raw)]
+
+    def unwind(self, file: Path, folder: Path) -> None:
+        """Find the callers in copies of stacks while those are there. They stay, as callchains."""
+        folder.mkdir()
+        self._events.unwind(str(file), str(folder))
+        shutil.rmtree(folder)
 
     def learn(self, held: dict[str, private.Held]) -> None:
         """Make every value known before the first is replaced: what one member tells is private in all."""
@@ -153,6 +169,7 @@ class _Archive:
             else:
                 for _ in members.rewritten(each["path"], each["kind"], self._pieces(each), values, None):
                     pass
+        self._symbols.learn(values)
         for source in self._sources:
             self._events.visit(str(self._folder), source)
         self._learn_events()
@@ -180,6 +197,7 @@ class _Archive:
             if each["kind"] in members.BINARY and each["path"] != "symbols/objects.tsv":
                 if each["kind"] in members.EVENTS:
                     events.move_hex(path, values)
+                self._symbols.rewrite(each["path"], values)
                 equal.apply_file(str(path))
             else:
                 made = path.with_name(f".{path.name}")
@@ -195,11 +213,10 @@ class _Archive:
             self.packed.append((name, each["source"]))
         self.manifest, left_out = manifest.redacted(self._manifest, values, every.apply)
         memory, unknown, _ = self._events.removed()
-        classes = load_privacy().classes.values()
         self.manifest["redacted"] = {
             "version": perfcase.__version__,
-            "replaced": [each.name for each in classes if not each.is_left],
-            "left": [each.name for each in classes if each.is_left],
+            "replaced": list(load_privacy().classes),
+            "left": ["symbol_name"] * bool(self._symbols.left),
             "not_searched": len(self.sealed),
             "removed": {
                 "members": len(self.dropped), "properties": left_out, "samples_with_memory": memory, "events_without_format": unknown,

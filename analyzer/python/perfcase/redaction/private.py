@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +31,8 @@ class Rules:
 
     prefixes: tuple[bytes, ...] = (b"/home/", b"/root/")
     words: tuple[bytes, ...] = ()
+    public: tuple[bytes, ...] = ()
+    """Folders whose objects have names of functions that are public."""
 
     @cached_property
     def paths(self) -> re.Pattern[bytes]:
@@ -41,6 +43,14 @@ class Rules:
     def whole(self) -> re.Pattern[bytes]:
         """What one looks like that is the whole of a value, with any signs."""
         return re.compile(rb"\A(" + self._heads(rb"[^/]") + rb")(.+)\Z", re.DOTALL)
+
+    def is_private_object(self, path: bytes) -> bool:
+        """Whether the functions of an object are private: it is a file, and neither a rule nor the distribution says otherwise."""
+        if not path.startswith(b"/") or path.startswith(self.public):
+            return False
+        privacy = load_privacy()
+        is_of_distribution = path.startswith(privacy.public_folders) and not path.startswith(privacy.private_folders)
+        return not is_of_distribution or self.whole.match(path) is not None
 
     def _heads(self, sign: bytes) -> bytes:
         """Return what stands before the private part. That begins with the first part that has a star."""
@@ -68,7 +78,7 @@ def read_rules(path: Path | None) -> Rules:
         raise PerfcaseError("not_found", f"{path}: no such file") from None
     except OSError as error:
         raise PerfcaseError("not_permitted", f"{path}: {error.strerror}") from None
-    prefixes, words = list(rules.prefixes), []
+    prefixes, words, public = list(rules.prefixes), [], []
     for number, line in enumerate(lines, 1):
         kind, _, value = line.strip().partition(b" ")
         value = value.strip()
@@ -78,10 +88,14 @@ def read_rules(path: Path | None) -> Rules:
             prefixes.append(value.rstrip(b"/") + b"/")
         elif kind == b"word" and len(value) > 2:
             words.append(value)
+        elif kind == b"public" and value.startswith(b"/") and value.strip(b"/") and b"*" not in value:
+            public.append(value.rstrip(b"/") + b"/")
         else:
-            hint = "write path /FOLDER (a star stands for any part), or word TEXT with three bytes or more"
+            hint = (
+                "write path /FOLDER (a star stands for any part), word TEXT with three bytes or more, or public /FOLDER"
+            )
             raise PerfcaseError("input", f"{path}: line {number} is no rule", hint)
-    return Rules(tuple(prefixes), tuple(words))
+    return Rules(tuple(prefixes), tuple(words), tuple(public))
 
 
 @dataclass
@@ -108,15 +122,19 @@ def private_data(connection: duckdb.DuckDBPyConnection, rules: Rules) -> dict[st
     return held
 
 
-def public_values(connection: duckdb.DuckDBPyConnection, rules: Rules) -> Iterator[str]:
-    """Yield the values of public columns, and those of classed ones that are not private."""
+def public_values(connection: duckdb.DuckDBPyConnection, rules: Rules, functions: Set[str]) -> Iterator[str]:
+    """Yield the values of public columns, and those of classed ones that are not private. ``functions`` are the private ones."""
     for table, column, kind in columns(connection):
         name = load_privacy().class_of(table, column)
         if kind != "VARCHAR" or name in ("mixed", "argument", "kernel_log", "note", "host_name"):
             continue
         found = connection.sql(f'SELECT DISTINCT "{column}" FROM "{table}" WHERE "{column}" IS NOT NULL').fetchall()
         for (value,) in found:
-            if name in (None, "symbol_name") or not is_private(name, value, rules):
+            if name == "symbol_name":
+                is_public = value not in functions
+            else:
+                is_public = name is None or not is_private(name, value, rules)
+            if is_public:
                 yield value
 
 

@@ -101,6 +101,19 @@ class Values:
         """Return the same for a value that is told back whatever its length."""
         return self.told(value, self.word(kind, value)) if value else value
 
+    def symbol(self, raw: bytes, shown: bytes, *, is_searched: bool) -> bytes:
+        """Return what people see of the name of a function, replaced. ``raw`` is what the file has, which may be mangled.
+
+        Underscores at its begin stay: among aliases the name with the fewest is shown.
+        """
+        rest = shown.lstrip(b"_")
+        made = shown[: len(shown) - len(rest)] + self.pseudonyms.word(rest)
+        self._count("symbol_name", shown)
+        for name in {raw, shown} if is_searched else ():
+            if is_distinct(name) and name not in self.public:
+                self._search("symbol_name", name, made)
+        return self.told(shown, made)
+
     def uname(self, name: bytes, made: bytes, release: bytes) -> None:
         """Search for a host's name, which may be an ordinary word, as ``uname`` prints it."""
         self._search("host_name", b"Linux %s %s" % (name, release), b"Linux %s %s" % (made, release))

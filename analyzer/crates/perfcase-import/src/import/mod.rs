@@ -14,7 +14,7 @@ use perfcase_symbols::{Objects, Unusable};
 
 use self::inputs::Inputs;
 use crate::columns::QUANTITY_MAX;
-use crate::session::{Session, SourceId, SourceInfo};
+use crate::session::{Session, SourceId, SourceInfo, Unwound};
 use crate::source::{self, Source};
 use crate::writer::{WriteError, memory};
 use perfcase_symbols::Kallsyms;
@@ -30,6 +30,8 @@ pub struct Options {
     pub debug_dirs: Vec<PathBuf>,
     /// The capture's id, if the caller has one; otherwise a hash of the file.
     pub capture_id: Option<String>,
+    /// Give what was found in copies of stacks in [`Summary::unwound`].
+    pub keeps_unwound: bool,
 }
 
 /// The progress of the import.
@@ -61,6 +63,8 @@ pub struct Summary {
     pub other_columns: BTreeMap<String, Vec<(String, &'static str)>>,
     /// Everything that was lost, damaged or doubtful.
     pub issues: Vec<Issue>,
+    /// What was found in copies of stacks, if the caller wants it.
+    pub unwound: Vec<Unwound>,
 }
 
 /// Why nothing could be imported.
@@ -125,6 +129,7 @@ pub fn import(
     });
     let mut session = Session::new(&tables, about::start_anchor(&capture).and_then(|anchor| anchor.monotonic_ns));
     session.objects = objects;
+    session.unwinding.kept = options.keeps_unwound.then(Vec::new);
     note_problems(&mut session, None, &capture.problems);
     let host = about::host(&mut session, &capture)?;
     let Inputs { opened: mut sources, with_events } = inputs::open(&mut session, &capture, progress)?;
@@ -160,6 +165,7 @@ pub fn import(
     session.tracepoints.complete();
     let other_columns = session.tracepoints.other_columns();
     let mut issues = std::mem::take(&mut session.model.issues);
+    let unwound = session.unwinding.kept.take().unwrap_or_default();
     let folder = tables;
     let mut tables = session.close()?;
     memory::give_back();
@@ -170,7 +176,7 @@ pub fn import(
     // Last: every step before may have found something.
     tables.insert("import_issue".into(), issues.write(&folder)?);
     let issues = issues.list().to_vec();
-    Ok(Summary { capture_id, tables, other_columns, issues })
+    Ok(Summary { capture_id, tables, other_columns, issues, unwound })
 }
 
 /// Writes what is known only at the end.

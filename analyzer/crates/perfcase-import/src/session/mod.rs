@@ -30,7 +30,7 @@ use crate::sink::{BATCH_ROWS, Sink};
 use crate::timeline::Timelines;
 use crate::tracepoint::Tracepoints;
 use crate::writer::WriteError;
-pub use unwinding::UserState;
+pub use unwinding::{Unwound, UserState};
 
 /// The state so far, and the rows that wait to be written.
 pub struct Session {

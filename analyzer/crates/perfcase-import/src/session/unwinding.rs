@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use hashbrown::HashMap;
 use perfcase_archive::{Issue, Severity};
 use perfcase_symbols::Objects;
-use perfcase_symbols::unwind::{End, Machine, ObjectId, Registers, Space, StackCopy, Tables, Unwinder};
+use perfcase_symbols::unwind::{End, Machine, Mark, ObjectId, Outcome, Registers, Space, StackCopy, Tables, Unwinder};
 
 use super::Session;
 use crate::model::maps::{Maps, SEVERAL_FILES};
@@ -26,9 +26,23 @@ pub struct UserState<'a> {
     pub stack: &'a [u8],
 }
 
+/// What was found in the copy of a stack.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Unwound {
+    /// The bytes of the file that has the copy, and where the copy begins in it.
+    pub place: (usize, usize),
+    /// The user frames, the innermost first.
+    pub addresses: Vec<u64>,
+    /// How it ended.
+    pub mark: Mark,
+}
+
 #[derive(Default)]
 pub(crate) struct Unwinding {
+    /// What was found in each copy, if the caller wants it.
+    pub kept: Option<Vec<Unwound>>,
     unwinder: Unwinder,
+    latest: Option<Outcome>,
     reasons: HashMap<End, EndReason>,
     total: u64,
     guessed: u64,
@@ -67,8 +81,30 @@ impl Session {
         let stack = StackCopy { start: user.registers.stack_pointer(user.machine), bytes: user.stack };
         let space = Mapped { maps: &model.maps, upid, objects };
         let outcome = unwinding.unwinder.unwind(user.machine, user.registers, stack, &space, chain);
+        unwinding.latest = Some(outcome);
+        self.count_outcome(outcome)
+    }
+
+    /// Counts a callchain whose user frames were found by another import: its copy of the stack is a mark. `None`: it is none.
+    pub fn unwound_before(&mut self, pid: Option<i32>, mark: &[u8], chain: &[u64]) -> Option<EndReason> {
+        let (upid, _) = self.space_of(pid);
+        let object = chain.last().and_then(|&address| self.model.maps.user_address(upid, address).dso);
+        Some(self.count_outcome(Outcome::of_mark(mark, object)?))
+    }
+
+    /// Keeps the user frames of the callchain that was unwound last, if the caller wants them.
+    pub fn keep_unwound(&mut self, place: (usize, usize), chain: &[u64], user: u64) {
+        let outcome = self.unwinding.latest.take();
+        if let (Some(kept), Some(outcome)) = (&mut self.unwinding.kept, outcome) {
+            let begin = chain.iter().rposition(|&address| address == user).map_or(0, |at| at + 1);
+            kept.push(Unwound { place, addresses: chain[begin..].to_vec(), mark: outcome.mark() });
+        }
+    }
+
+    fn count_outcome(&mut self, outcome: Outcome) -> EndReason {
+        let unwinding = &mut self.unwinding;
         unwinding.guessed += u64::from(outcome.guessed_count > 0);
-        let reason = match unwinding.reasons.get(&outcome.end) {
+        let reason = match self.unwinding.reasons.get(&outcome.end) {
             Some(reason) => *reason,
             None => {
                 let text = self.reason_of(outcome.end);

@@ -47,6 +47,11 @@ pub enum End {
     TooDeep,
 }
 
+/// What stands in a sample in place of a copy of the stack whose callers were found before: the outcome, in so many bytes.
+pub type Mark = [u8; 8];
+const MARK: &[u8; 7] = b"unwound";
+const GUESSED: u8 = 0x80;
+
 /// The mappings of the process, and the unwind tables of the mapped objects.
 pub trait Space {
     /// Gives the object at an address, and the offset of the address in the object's file.
@@ -83,6 +88,46 @@ pub struct Outcome {
     /// The number of callers that were found by frame pointers, in code that no table describes. They are likely, but
     /// not certain.
     pub guessed_count: u32,
+}
+
+impl Outcome {
+    /// Gives it as bytes. An object is not in them: it is that of the last frame.
+    pub fn mark(self) -> Mark {
+        let end = match self.end {
+            End::Complete => 0,
+            End::StackCopyEnded => 1,
+            End::NoFile(_) => 2,
+            End::NoInformation(_) => 3,
+            End::Damaged(_) => 4,
+            End::NotMapped => 5,
+            End::NoProgress => 6,
+            End::TooDeep => 7,
+        };
+        let mut mark = [0; 8];
+        mark[..7].copy_from_slice(MARK);
+        mark[7] = end | if self.guessed_count > 0 { GUESSED } else { 0 };
+        mark
+    }
+
+    /// Reads it. `object` is that of the last frame; `None` for other bytes.
+    pub fn of_mark(bytes: &[u8], object: Option<ObjectId>) -> Option<Outcome> {
+        let (&last, mark) = bytes.split_last()?;
+        if mark != MARK {
+            return None;
+        }
+        let end = match (last & !GUESSED, object) {
+            (0, _) => End::Complete,
+            (1, _) => End::StackCopyEnded,
+            (2, Some(object)) => End::NoFile(object),
+            (3, Some(object)) => End::NoInformation(object),
+            (4, Some(object)) => End::Damaged(object),
+            (6, _) => End::NoProgress,
+            (7, _) => End::TooDeep,
+            (2..=5, _) => End::NotMapped,
+            _ => return None,
+        };
+        Some(Outcome { end, guessed_count: u32::from(last & GUESSED != 0) })
+    }
 }
 
 enum Loaded {

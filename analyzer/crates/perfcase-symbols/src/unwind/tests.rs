@@ -316,3 +316,19 @@ fn damaged_files_cost_no_more_than_whole_ones() {
     }
     assert!((1..tries).contains(&whole), "of mutations some matter and some do not");
 }
+
+#[test]
+fn an_outcome_is_read_from_its_mark() {
+    let ends = [End::Complete, End::StackCopyEnded, End::NoFile(7), End::NoInformation(7), End::Damaged(7)];
+    for end in ends.into_iter().chain([End::NotMapped, End::NoProgress, End::TooDeep]) {
+        for guessed_count in [0, 1] {
+            let outcome = Outcome { end, guessed_count };
+            assert_eq!(Outcome::of_mark(&outcome.mark(), Some(7)), Some(outcome));
+        }
+    }
+    let of_object = Outcome { end: End::NoFile(7), guessed_count: 0 }.mark();
+    assert_eq!(Outcome::of_mark(&of_object, None).map(|outcome| outcome.end), Some(End::NotMapped));
+    for other in [&b""[..], b"unwound", b"unwound\x08", b"unwound\x7f", b"unwound\0\0", b"unwound1", &[0; 8]] {
+        assert_eq!(Outcome::of_mark(other, Some(7)), None, "{other:?}");
+    }
+}

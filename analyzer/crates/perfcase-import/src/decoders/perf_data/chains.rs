@@ -11,7 +11,7 @@ use crate::model::stacks::{CONTEXT_MAX, context_is_kernel};
 use crate::session::{Callers, EndReason, Session, UserState};
 
 /// PERF_CONTEXT_USER of perf_event.h.
-const USER: u64 = -512i64 as u64;
+pub(super) const USER: u64 = -512i64 as u64;
 /// PERF_SAMPLE_BRANCH_CALL_STACK.
 const BRANCH_CALL_STACK: u64 = 1 << 11;
 /// PERF_SAMPLE_REGS_ABI_32.
@@ -60,6 +60,13 @@ pub fn complete(
         chain.extend(pc);
         let reason = session.end_reason(reason);
         session.count_unwound(reason);
+        return (reason, Callers::Calls);
+    }
+    // `perfcase redact` keeps the user frames, and removes the registers and the copy.
+    if is_dwarf
+        && let Some(stack) = more.stack_user
+        && let Some(reason) = session.unwound_before(pid, stack.bytes, chain)
+    {
         return (reason, Callers::Calls);
     }
     let branches = more.branch_stack.filter(|_| attr.branch_sample_type & BRANCH_CALL_STACK != 0);

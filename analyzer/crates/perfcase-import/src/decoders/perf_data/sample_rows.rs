@@ -202,6 +202,10 @@ impl Rows<'_> {
             let chain = &mut self.scratch.chain;
             self.scratch.odd_chain_count += u64::from(is_whole && chains::has_odd_marker(chain));
             let end = chains::complete(chain, sample.more.as_deref(), &event.attr, recording, pid, self.session);
+            if let Some(stack) = sample.more.as_ref().and_then(|more| more.stack_user) {
+                let at = (stack.bytes.as_ptr() as usize).wrapping_sub(file.as_ptr() as usize);
+                self.session.keep_unwound((file.len(), at), chain, chains::USER);
+            }
             self.session.stack(pid, cpu_mode, chain, end)
         });
         let frame_id = sample.ip.map(|ip| self.session.frame(pid, cpu_mode, ip));
