@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import logging
 import sqlite3
 
 from fastapi import FastAPI, Request
@@ -32,6 +34,12 @@ STATUS = {
 }
 """Kind of error to HTTP status."""
 
+FULL = 507
+"""Status of an ``environment`` error where the disk of the store is full: someone has to make room."""
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_BROKEN = (*_FULL, errno.EIO, errno.EROFS)
+_ROOM = "delete captures, or make room on the server's disk; then try again"
+
 _KINDS = {401: "unauthorized", 403: "not_permitted", 404: "not_found", 405: "not_allowed", 413: "too_large"}
 
 
@@ -39,11 +47,26 @@ class ApiError(Exception):
     """Something that the client can act on; ``kind`` is a key of STATUS."""
 
     def __init__(
-        self, kind: str, message: str, hint: str | None = None, *, headers: dict[str, str] | None = None
+        self,
+        kind: str,
+        message: str,
+        hint: str | None = None,
+        *,
+        headers: dict[str, str] | None = None,
+        status: int | None = None,
     ) -> None:
         super().__init__(message)
         self.kind, self.message, self.hint, self.headers = kind, message, hint, headers
-        self.status = STATUS[kind]
+        self.status = STATUS[kind] if status is None else status
+
+
+def of_disk(error: OSError, *, hint: str | None = None, what: str = "the store cannot be written") -> ApiError:
+    """Return what to answer where a disk refused a write. Default hint: what helps where it is full, or broken."""
+    is_full = error.errno in _FULL
+    usual = _ROOM if is_full else "try again when the server's disk is well"
+    return ApiError(
+        "environment", f"{what}: {error.strerror}", hint or usual, status=FULL if is_full else STATUS["environment"]
+    )
 
 
 class ErrorDetail(BaseModel):
@@ -102,7 +125,19 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(sqlite3.OperationalError)
     async def _catalogue(_request: Request, error: sqlite3.OperationalError) -> JSONResponse:
-        return JSONResponse(body("environment", f"the catalogue cannot be used: {error}", "is the disk full?"), 503)
+        is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+        hint = _ROOM if is_full else "is the disk full?"
+        return JSONResponse(
+            body("environment", f"the catalogue cannot be used: {error}", hint),
+            FULL if is_full else STATUS["environment"],
+        )
+
+    @app.exception_handler(OSError)
+    async def _disk(request: Request, error: OSError) -> JSONResponse:
+        if error.errno not in _BROKEN:
+            raise error
+        logging.getLogger("perfcase").error("%s %s", request.method, request.url.path, exc_info=error)
+        return await _api(request, of_disk(error))
 
     @app.exception_handler(Exception)
     async def _fault(_request: Request, error: Exception) -> JSONResponse:

@@ -13,6 +13,7 @@ import logging
 import math
 import shutil
 import signal
+import sqlite3
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -187,8 +188,19 @@ class Imports:
                 await self._import(capture_id)
             except Exception as error:
                 # One capture's import, whose process a hostile file may have taken over, is not to end all others.
-                logging.getLogger("perfcase").exception("import of %s", capture_id)
-                self._failed(capture_id, f"the import failed: {type(error).__name__}")
+                log = logging.getLogger("perfcase")
+                log.exception("import of %s", capture_id)
+                is_of_disk = isinstance(error, OSError | sqlite3.Error)
+                try:
+                    self._failed(
+                        capture_id,
+                        f"the store cannot be written: {error}"
+                        if is_of_disk
+                        else f"the import failed: {type(error).__name__}",
+                    )
+                except sqlite3.Error:
+                    # It is imported when the server starts again; the others go on.
+                    log.exception("import of %s", capture_id)
             finally:
                 self._progress.pop(capture_id, None)
                 self._at_work = None

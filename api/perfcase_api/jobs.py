@@ -23,7 +23,7 @@ from perfcase.errors import EXIT_CODES
 from perfcase_api import checking
 from perfcase_api.analysing import READ
 from perfcase_api.checking import Checked
-from perfcase_api.errors import ApiError
+from perfcase_api.errors import ApiError, of_disk
 from perfcase_api.line import USUAL, Line
 from perfcase_api.nursery import Child, Nursery
 from perfcase_api.settings import Limits
@@ -117,9 +117,7 @@ class Job:
             seconds = self._limits.job_seconds
             raise _stopped(f"{PATIENCE * seconds:g} s, in which it used less than {seconds:g} s of CPU time") from None
         except OSError as error:
-            raise ApiError(
-                "environment", f"the answer cannot be kept: {error.strerror}", "is the disk full?"
-            ) from error
+            raise of_disk(error, what="the answer cannot be kept") from error
         finally:
             if self._process.returncode is None:
                 self._process.kill()
@@ -281,12 +279,18 @@ class Jobs:
             slots.release()
 
         try:
+            # Before there is a process: without its order it would stay in its place until its time is up.
+            scratch = tempfile.mkdtemp(dir=self._scratch)
+        except OSError as error:
+            ended()
+            raise of_disk(error) from error
+        try:
             process = await self._nursery.child()
         except BaseException:
             ended()
+            shutil.rmtree(scratch, ignore_errors=True)
             raise
         job = Job(process, limits, self._scratch, ended, keep)
-        scratch = tempfile.mkdtemp(dir=self._scratch)
         try:
             order = {
                 **order,

@@ -8,6 +8,7 @@ has an entry. If the server is killed between the two, its next start repairs th
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import hashlib
 import json
@@ -20,12 +21,13 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import BinaryIO
 
 from perfcase.case import store, wholeness
 from perfcase_api import checking, storage
 from perfcase_api.catalogue import Catalogue, Row, now_ns
 from perfcase_api.checking import Check, Checked
-from perfcase_api.errors import ApiError
+from perfcase_api.errors import ApiError, of_disk
 from perfcase_api.settings import Settings
 from perfcase_api.who import Who
 
@@ -123,7 +125,6 @@ class Uploads:
                 (upload_id, clean_name(name), ticket, size_bytes, int(accept_damaged), who.token_id, now_ns(),
                  who.ticket_prefix, json.dumps(list(labels))),
             )  # fmt: skip
-        (self.parts / upload_id).touch(mode=0o600)
         return self.find(who, upload_id)
 
     def find(self, who: Who, upload_id: str) -> Row:
@@ -155,18 +156,17 @@ class Uploads:
             if offset != size:
                 raise ApiError("conflict", f"{size} bytes are there, these begin at {offset}",
                                "GET the upload: it says where to go on")  # fmt: skip
-            with path.open("ab") as file:
+            with _opened(path) as file:
                 async for chunk in data:
                     _go_on(arriving)
                     if size + len(chunk) > upload["size_bytes"]:
                         raise ApiError("too_large", f"more than the {upload['size_bytes']:,} bytes that were announced")
+                    if storage.is_full(self.parts):
+                        raise of_disk(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
                     try:
-                        if storage.is_full(self.parts):
-                            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                        file.write(chunk)
-                        file.flush()
+                        _write(file, chunk)
                     except OSError as error:
-                        raise _full(error) from error
+                        raise of_disk(error) from error
                     size += len(chunk)
                     arriving.unchecked_bytes += len(chunk)
                     if arriving.unchecked_bytes >= self._look_bytes(arriving):
@@ -328,11 +328,23 @@ class Uploads:
 
     def _finish(self, upload: Row, checked: Checked) -> Made:
         part = self.parts / upload["upload_id"]
-        wholeness.flush_one(part)
+        try:
+            wholeness.flush_one(part)
+        except OSError as error:
+            # The kernel says so once: a second flush would succeed, and bytes would be missing.
+            self.abort(upload["upload_id"])
+            raise of_disk(error, hint="send it again") from error
         capture_id = identity(store.import_core().hash_file(str(part)), upload["ticket_prefix"])
         with self._placing:
-            is_new = self._place(upload, checked, part, capture_id)
-        part.unlink(missing_ok=True)
+            try:
+                is_new = self._place(upload, checked, part, capture_id)
+            except BaseException:
+                if not self._catalogue.row("SELECT 1 FROM capture WHERE capture_id = ?", (capture_id,)):
+                    shutil.rmtree(self.captures / capture_id, ignore_errors=True)
+                raise
+        # The capture is there. What stays of the part is a second name of its file, which the next start removes.
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
         return Made(capture_id, is_new, upload["token_id"])
 
     def _place(self, upload: Row, checked: Checked, part: Path, capture_id: str) -> bool:
@@ -382,9 +394,15 @@ def identity(file_hash: str, ticket_prefix: str) -> str:
     return hashlib.sha256(f"{ticket_prefix}\0{file_hash}".encode()).hexdigest() if ticket_prefix else file_hash
 
 
-def _full(error: OSError) -> ApiError:
-    return ApiError("environment", f"the store cannot be written: {error.strerror}",
-                    "what came is kept; delete captures, then go on")  # fmt: skip
+def _opened(path: Path) -> BinaryIO:
+    """Open a part at its end. Nothing is buffered: what a full disk refused would be written once more when the file is closed."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600), "ab", buffering=0)
+
+
+def _write(file: BinaryIO, chunk: bytes) -> None:
+    left = memoryview(chunk)
+    while left:
+        left = left[file.write(left) :]
 
 
 def clean_ticket(ticket: str) -> str:

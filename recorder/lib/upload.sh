@@ -47,7 +47,7 @@ upload_request() {
 	upload_method=$1
 	upload_path=$2
 	shift 2
-	: >"$state/answer"
+	true >"$state/answer"
 	await "$helper" token "$token_file" curl -q -K - -sS -g --proto '=http,https' --connect-timeout 20 --speed-limit 1 \
 		--speed-time "$UPLOAD_PATIENCE_S" -X "$upload_method" -H Expect: -o "$state/answer" --stderr "$state/trouble" \
 		-w '%{http_code}\n' "$@" "$upload/v1/$upload_path" >"$state/status"
@@ -102,14 +102,22 @@ upload_by_curl() {
 			upload_request POST uploads -m "$UPLOAD_PATIENCE_S" -H 'Content-Type: application/json' --data-binary "$upload_new"
 		elif [ "$upload_failures" != 0 ]; then
 			upload_request GET "uploads/$upload_id" -m "$UPLOAD_PATIENCE_S"
-		fi && upload_went_on &&
-			upload_request PATCH "uploads/$upload_id" -H 'Content-Type: application/octet-stream' -H Content-Range: \
-				-H "Upload-Offset: $upload_offset" -C "$upload_offset" -T "$1" &&
+		fi && upload_went_on && upload_rest "$1" &&
 			upload_capture=$(upload_field capture_id) && [ -n "$upload_capture" ] && return 0
 		upload_is_final && return 1
 		[ "$upload_status" != 404 ] || upload_id= # it is whole, and the word of that was lost; or the server lost it
 		upload_pause || return 1
 	done
+}
+
+# upload_rest FILE: what the server does not have. Where it has all, and its disk did not let it keep that, it tries once more.
+upload_rest() {
+	if [ "$upload_offset" -lt "$upload_size" ]; then
+		set -- -H Content-Range: -C "$upload_offset" -T "$1"
+	else
+		set -- --data-binary ''
+	fi
+	upload_request PATCH "uploads/$upload_id" -H 'Content-Type: application/octet-stream' -H "Upload-Offset: $upload_offset" "$@"
 }
 
 upload_went_on() {

@@ -259,7 +259,7 @@ def test_on_a_full_disk_one_can_sign_in_and_delete(tmp_path: Path) -> None:
             except OSError:
                 pass
         refused = client.post("/v1/captures", params={"name": "x"}, content=b"x" * 1000)
-        assert (refused.status_code, refused.json()["error"]["kind"]) == (503, "environment"), refused.text
+        assert (refused.status_code, refused.json()["error"]["kind"]) == (507, "environment"), refused.text
         assert "No space left" in refused.json()["error"]["message"]
         assert not (inside / "reserve").exists()
         assert client.get(f"/v1/captures/{capture_id}").status_code == 200

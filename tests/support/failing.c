@@ -34,7 +34,8 @@ struct counters {
 	int64_t count, at; // how many calls there were; which one fails, from 1 on, or none
 	int64_t error;     // with which error; 0: it never happens, as the command is killed
 	int64_t length;    // calls that fail from `at` on
-	char failed[4064]; // the path of the last one
+	int64_t removals;  // whether what removes a file is counted too
+	char failed[4056]; // the path of the last one
 };
 
 // A file of a call: an argument that is a descriptor, or a path below the descriptor in another argument (-1: below the working folder).
@@ -47,10 +48,10 @@ static const struct call calls[] = {
 	{ SYS_pwritev2, 0, -1, -1 }, { SYS_sendfile, 0, -1, -1 }, { SYS_copy_file_range, 2, -1, -1 }, { SYS_splice, 2, -1, -1 },
 	{ SYS_fsync, 0, -1, -1 }, { SYS_fdatasync, 0, -1, -1 }, { SYS_ftruncate, 0, -1, -1 }, { SYS_fallocate, 0, -1, -1 },
 	{ SYS_renameat2, -1, 3, 2 }, { SYS_renameat, -1, 3, 2 }, { SYS_linkat, -1, 3, 2 }, { SYS_symlinkat, -1, 2, 1 },
-	{ SYS_mkdirat, -1, 1, 0 }, { SYS_mknodat, -1, 1, 0 }, { SYS_openat, -1, 1, 0 },
+	{ SYS_mkdirat, -1, 1, 0 }, { SYS_mknodat, -1, 1, 0 }, { SYS_openat, -1, 1, 0 }, { SYS_unlinkat, -1, 1, 0 },
 #ifdef SYS_open
 	{ SYS_rename, -1, 1, -1 }, { SYS_link, -1, 1, -1 }, { SYS_symlink, -1, 1, -1 }, { SYS_mkdir, -1, 0, -1 }, { SYS_mknod, -1, 0, -1 },
-	{ SYS_creat, -1, 0, -1 }, { SYS_open, -1, 0, -1 },
+	{ SYS_creat, -1, 0, -1 }, { SYS_open, -1, 0, -1 }, { SYS_unlink, -1, 0, -1 }, { SYS_rmdir, -1, 0, -1 },
 #endif
 };
 enum { CALLS = sizeof calls / sizeof *calls };
@@ -106,6 +107,15 @@ static void path_of(char *out, const struct seccomp_notif *asked, const struct c
 	snprintf(out, 2 * PATH_MAX, "%s%s%s", folder, *folder ? "/" : "", name);
 }
 
+static int is_removal(int number)
+{
+#ifdef SYS_open
+	if (number == SYS_unlink || number == SYS_rmdir)
+		return 1;
+#endif
+	return number == SYS_unlinkat;
+}
+
 // The error of a call, or 0.
 static int judge(const struct seccomp_notif *asked, pid_t command)
 {
@@ -113,6 +123,8 @@ static int judge(const struct seccomp_notif *asked, pid_t command)
 	size_t length = strlen(below);
 	int64_t number;
 
+	if (is_removal(asked->data.nr) && !counters->removals)
+		return 0;
 	for (int i = 0; i < CALLS; i++)
 		if (calls[i].number == asked->data.nr)
 			path_of(path, asked, &calls[i]);

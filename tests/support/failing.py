@@ -13,7 +13,7 @@ import pytest
 from tests.support.alone import BUILD, alone
 
 UNABLE = 99
-_COUNTERS = struct.Struct("4q")
+_COUNTERS = struct.Struct("5q")
 _BYTES = 4096
 
 
@@ -38,11 +38,15 @@ class Disk:
 
     def fail(self, at: int, error: int = errno.EIO, *, length: int = 1) -> None:
         """Counts from 0, and lets this call fail (0: none). Error 0: it never happens, as the command is killed before."""
-        self._set(0, at, error, length)
+        self._set(0, at, error, length, 0)
+
+    def kill(self, at: int) -> None:
+        """Counts from 0, removals of files too, and kills the command before this call (0: none)."""
+        self._set(0, at, 0, 1, 1)
 
     def fail_next(self, after: int, error: int, *, length: int = 1) -> None:
         """Counts on, for a command that runs: so many calls from now on one fails."""
-        self._set(self.calls, self.calls + after, error, length)
+        self._set(self.calls, self.calls + after, error, length, 0)
 
     def _set(self, *counters: int) -> None:
         # In its place: who answers has the file in memory.

@@ -85,39 +85,47 @@ class Client:
         upload = self.json("GET", place) if resume else self.json("POST", place, body=new)
         if upload["size_bytes"] != size:
             raise PerfcaseError("usage", f"{path}: is not the file of upload {resume}", "send it again, without resume")
-        number = upload["upload_id"]
-        place = f"/v1/uploads/{number}"
-        failures = 0
+        failures = began_again = 0
         with path.open("rb") as source:
             while not upload.get("capture_id"):
-                offset = upload["offset_bytes"]
+                number, offset = upload["upload_id"], upload["offset_bytes"]
                 reply("sending", offset, size)
                 source.seek(offset)
                 part = source.read(_PART)
-                if not part:
+                # Nothing is left to send where the server had all of it and could not keep it: it tries once more.
+                if not part and offset < size:
                     raise PerfcaseError("input", f"{path}: became shorter while it was sent", "send it again")
                 try:
-                    sent = self.open("PATCH", place, data=part, headers={"Upload-Offset": str(offset)})
+                    sent = self.open(
+                        "PATCH", f"/v1/uploads/{number}", data=part, headers={"Upload-Offset": str(offset)}
+                    )
                     upload, failures = _read_json(sent), 0
                 except PerfcaseError as error:
                     failures += 1
                     if error.kind != "environment":
                         raise
-                    if failures >= _TRIES:
+                    if failures + began_again >= _TRIES:
                         raise PerfcaseError(error.kind, error.message, f"go on with resume={number!r}") from error
                     time.sleep(min(_WAIT_MAX_S, 0.2 * 2**failures))
-                    upload = self._reached(upload, path)
+                    upload = self._reached(upload, path, new)
+                    began_again += upload["upload_id"] != number
         reply("sending", size, size)
         return self.wait(upload["capture_id"], progress) if wait else self.capture(upload["capture_id"])
 
-    def _reached(self, upload: dict[str, Any], path: Path) -> dict[str, Any]:
-        """Ask the server how far an upload is. If it does not answer, return the last known offset."""
+    def _reached(self, upload: dict[str, Any], path: Path, new: dict[str, Any]) -> dict[str, Any]:
+        """Ask the server how far an upload is. If it does not answer, return the last known offset; if it has lost the upload, begin again."""
         try:
             return self.json("GET", f"/v1/uploads/{upload['upload_id']}")
         except PerfcaseError as error:
-            # It is a capture by now, and the word of that was lost.
-            is_done = error.kind == "not_found"
-            return {**upload, "capture_id": import_core().hash_file(str(path))} if is_done else upload
+            if error.kind != "not_found":
+                return upload
+        # It is a capture by now, and the word of that was lost; or its disk failed, and it took nothing.
+        capture_id = import_core().hash_file(str(path))
+        try:
+            self.capture(capture_id)
+            return {**upload, "capture_id": capture_id}
+        except PerfcaseError as error:
+            return self.json("POST", "/v1/uploads", body=new) if error.kind == "not_found" else upload
 
     def wait(self, capture_id: str, progress: Progress | None = None) -> dict[str, Any]:
         """Return the capture, when its import is done."""
