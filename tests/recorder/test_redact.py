@@ -19,7 +19,9 @@ SECRET = "--token=s3cretT0ken"
 OPTIONS = ("-q", "--symbols", "none", "--redact")
 
 
-def recorded(shell: str, folder: Path, *options: str | Path, redactor: Path = PERFCASE) -> subprocess.CompletedProcess[str]:
+def recorded(
+    shell: str, folder: Path, *options: str | Path, redactor: Path = PERFCASE
+) -> subprocess.CompletedProcess[str]:
     """A command with a secret in its arguments."""
     words = ["-o", folder / "x.perfcase", *options, "--", "sh", "-c", "sleep 0.3", SECRET]
     return run(shell, *OPTIONS, *words, PERFCASE_REDACTOR=str(redactor), PERFCASE_NO_TRACE_CMD="1")
@@ -62,7 +64,7 @@ def test_a_redactor_that_fails_leaves_the_folder(shell: str, tmp_path: Path) -> 
 
 
 def test_what_cannot_be_redacted_is_said_before(shell: str, tmp_path: Path) -> None:
-    os.symlink("/etc/passwd", tmp_path / "link")
+    (tmp_path / "link").symlink_to("/etc/passwd")
     (tmp_path / "folder").mkdir()
     for words, said in (
         (["--redact", "-o", "-"], "--redact writes a file"),
