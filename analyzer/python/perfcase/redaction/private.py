@@ -16,6 +16,8 @@ from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
 EXAMPLES_MAX = 3
+_BYTES_MAX = 16
+"""Bytes that are shown of a value."""
 
 STANDARD_GROUPS = frozenset({b"system.slice", b"user.slice", b"init.scope", b"machine.slice", b"-.slice", b"..", b""})
 """Parts of paths of control groups that every host has."""
@@ -113,13 +115,20 @@ def private_data(connection: duckdb.DuckDBPyConnection, rules: Rules) -> dict[st
         name = load_privacy().class_of(table, column)
         if name is None:
             continue
-        cell = f'"{column}"' if kind == "VARCHAR" else f'hex("{column}")'
+        cell = f'"{column}"' if kind == "VARCHAR" else _bytes(column)
         found = connection.sql(f'SELECT DISTINCT {cell} FROM "{table}" WHERE "{column}" IS NOT NULL').fetchall()
         values = {value for (value,) in found if is_private(name, value, rules)}
         if values:
             held[name].values |= values
             held[name].columns.append(f"{table}.{column}")
     return held
+
+
+def _bytes(column: str) -> str:
+    """Return SQL of what is shown of bytes: all of a few, the first of many. A recording can have gigabytes of copies of stacks."""
+    short = f'octet_length("{column}") <= {_BYTES_MAX}'
+    long = f"""hex("{column}"[:{_BYTES_MAX}]) || '… of ' || octet_length("{column}") || ' bytes, md5 ' || md5("{column}")"""
+    return f'CASE WHEN {short} THEN hex("{column}") ELSE {long} END'
 
 
 def public_values(connection: duckdb.DuckDBPyConnection, rules: Rules, functions: Set[str]) -> Iterator[str]:
