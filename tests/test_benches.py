@@ -92,13 +92,13 @@ def test_routes_of_the_server() -> None:
 
 def test_many_captures_at_the_server_and_on_the_command_line() -> None:
     done = subprocess.run(
-        [sys.executable, BENCHES / "fleet.py", "--captures", "3", "--sources", "3", "--runs", "1"],
+        [sys.executable, BENCHES / "fleet.py", "--captures", "8", "--sources", "3", "--runs", "1"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("3 captures; best of 1")
-    assert len(lines) == 18
+    assert lines[0].startswith("8 captures; best of 1")
+    assert len(lines) == 20
 
 
 def test_how_long_it_takes_to_start() -> None:
