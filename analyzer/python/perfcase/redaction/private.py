@@ -115,7 +115,7 @@ def private_data(connection: duckdb.DuckDBPyConnection, rules: Rules) -> dict[st
         name = load_privacy().class_of(table, column)
         if name is None:
             continue
-        cell = f'"{column}"' if kind == "VARCHAR" else _bytes(column)
+        cell = f'"{column}"' if kind == "VARCHAR" else _bytes(column) if name == "memory" else f'hex("{column}")'
         found = connection.sql(f'SELECT DISTINCT {cell} FROM "{table}" WHERE "{column}" IS NOT NULL').fetchall()
         values = {value for (value,) in found if is_private(name, value, rules)}
         if values:
@@ -125,7 +125,7 @@ def private_data(connection: duckdb.DuckDBPyConnection, rules: Rules) -> dict[st
 
 
 def _bytes(column: str) -> str:
-    """Return SQL of what is shown of bytes: all of a few, the first of many. A recording can have gigabytes of copies of stacks."""
+    """Return SQL of what is shown of copies of memory, of which a recording can have gigabytes: all of a few bytes, the first of many."""
     short = f'octet_length("{column}") <= {_BYTES_MAX}'
     long = f"""hex("{column}"[:{_BYTES_MAX}]) || '… of ' || octet_length("{column}") || ' bytes, md5 ' || md5("{column}")"""
     return f'CASE WHEN {short} THEN hex("{column}") ELSE {long} END'
