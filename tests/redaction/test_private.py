@@ -9,6 +9,7 @@ import pytest
 
 from perfcase.catalogue.privacy import load_privacy
 from perfcase.catalogue.schema import load_tables
+from perfcase.redaction import private
 from perfcase.redaction.private import Rules, is_private
 from tests.support.cli import perfcase
 from tests.support.imports import SAMPLES, imported
@@ -71,3 +72,15 @@ def test_info_shows_the_classes() -> None:
 )  # fmt: skip
 def test_what_is_private(name: str, value: str, expected: bool) -> None:
     assert is_private(name, value, Rules()) is expected
+
+
+def test_copies_of_memory_are_shown_by_their_beginning() -> None:
+    shown = private._bytes("x")
+    with duckdb.connect() as connection:
+        connection.execute(
+            "CREATE TABLE t AS SELECT unnest([repeat('ab', 8), repeat('ab', 500), repeat('ab', 499) || 'ac'])::BLOB AS x"
+        )
+        found = {value for (value,) in connection.execute(f"SELECT {shown} FROM t").fetchall()}
+    assert "6162" * 8 in found
+    assert len(found) == 3
+    assert {len(value) for value in found} == {32, 32 + len("… of 1000 bytes, md5 ") + 32}
