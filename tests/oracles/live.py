@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import functools
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.oracles.tools import run
+from tests.oracles.tools import filtered, run
 from tests.support.alone import alone
 
 SCHED_EVENTS = (
@@ -25,6 +26,8 @@ SCHED_EVENTS = (
 )
 # Processes and threads that wake each other, sleep, write, fork and exec.
 WORKLOAD = (
+    sys.executable,
+    filtered.__file__,
     "sh",
     "-c",
     "stress-ng --quiet --switch 1 --switch-ops 300 --timeout 5; stress-ng --quiet --pthread 1 --pthread-max 2 "

@@ -93,7 +93,7 @@ def our_lines(case) -> tuple[list[tuple], list[tuple]]:
         entered = exited - duration if first_entry.get(utid, exited + 1) <= exited else None
         assert text.startswith((f"{name}(", f"<... {name} resumed>)"))
         result = text.rpartition(" = ")[2].removeprefix("-1 ").removeprefix("? ").partition("<")[0]
-        result = str(int(result, 16)) if result.startswith("0x") else result
+        result = str(int(result.split()[0], 16)) if result.startswith("0x") else result
         result = str(int(result, 8)) if name == "umask" else result
         # The kernel's own errors (ERESTARTSYS and so on, 512 and above) have no name in perf.
         result = "(unknown)" if ret is not None and -4096 < ret <= -512 else result

@@ -111,6 +111,8 @@ pub(crate) struct Maps {
     latest: HashMap<DsoKey, DsoId>,
     pub(crate) codes: Codes,
     kernel_dso: Option<DsoId>,
+    /// From where on kernel code is in modules; the end of all addresses where that is not known, or modules are not recorded.
+    pub(crate) module_space: u64,
     pub(crate) refused: u64,
 }
 
@@ -127,6 +129,7 @@ impl Maps {
             latest: HashMap::new(),
             codes: Codes::default(),
             kernel_dso: None,
+            module_space: u64::MAX,
             refused: 0,
         }
     }
@@ -158,8 +161,10 @@ impl Maps {
         if let Some((_, region)) = self.kernel.regions.at(address) {
             return Place { dso: Some(region.dso), address, code: region.code };
         }
-        // Code in kernel mode that is in no module is the kernel itself.
-        Place { dso: Some(self.kernel_dso()), address, code: NO_CODE }
+        // What is where modules are, but in none of those recorded, the kernel generated: a seccomp filter, say. Elsewhere
+        // what is in no module is the kernel itself.
+        let dso = if address >= self.module_space { None } else { Some(self.kernel_dso()) };
+        Place { dso, address, code: NO_CODE }
     }
 
     /// Gives the kind of an object's addresses, for its file; `None` where nothing proves that a file is this object.

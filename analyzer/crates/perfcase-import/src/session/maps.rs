@@ -5,6 +5,9 @@ use crate::model::code::NO_CODE;
 use crate::model::maps::{is_anonymous, is_loader, is_memfd};
 use crate::model::regions::Region;
 
+/// Where modules are, with and without a random address of the kernel: Documentation/arch/x86/x86_64/mm.rst of Linux.
+const X86_64_MODULES: u64 = 0xffff_ffff_c000_0000;
+
 impl Session {
     /// Adds a mapping. It replaces earlier mappings at its place.
     pub fn map(&mut self, mapping: &Mapping<'_>) {
@@ -35,6 +38,10 @@ impl Session {
         let dso = match is_kernel_text {
             true => {
                 self.model.maps.set_build_id(mapping.path, mapping.build_id);
+                // perf records the kernel and its modules together.
+                if self.model.host.machine.as_deref() == Some("x86_64") {
+                    self.model.maps.module_space = X86_64_MODULES;
+                }
                 self.model.maps.kernel_dso()
             }
             false => self.model.maps.dso_of(path, mapping.build_id, owner, mapping.kind),
