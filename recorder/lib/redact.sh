@@ -17,8 +17,18 @@ redact_check() {
 	-*) redact_key=./$redact_key ;;
 	esac
 	[ -z "$redact_rules" ] || { [ -f "$redact_rules" ] && [ -r "$redact_rules" ]; } || usage_error "--rules $redact_rules: a file with rules"
-	redact_key_is_ours "${redact_key:-$output.key}"
+	redact_name=${redact_key:-$output.key}
+	redact_key_is_ours "$redact_name"
 	"$REDACTOR" redact --help >/dev/null 2>&1 || die 1 "--redact needs perfcase on this host: pip install perfcase (or redact the capture elsewhere: perfcase redact)"
+	[ -d "$(dirname "$redact_name")" ] || usage_error "--key $redact_name: there is no such folder"
+	if [ -e "$redact_name" ] && ! redact_said=$("$REDACTOR" reveal --key "$redact_name" '' 2>&1); then
+		usage_error "--redact: the key ${redact_said#perfcase: }"
+	fi
+}
+
+# Should the recorder be killed, its folder says that it was to be redacted.
+redact_mark() {
+	[ -z "$redact" ] || true >"$state/redact.asked" || die 1 "cannot write to $staging"
 }
 
 # A key that somebody else has put there would let them read what it hides.
@@ -31,7 +41,6 @@ redact_key_is_ours() {
 redact_archive() {
 	[ -n "$redact" ] || return 0
 	say_progress "redacting"
-	redact_name=${redact_key:-$output.key}
 	redact_key_is_ours "$redact_name"
 	redact_folder=$state/redact
 	rm -rf "$redact_folder"

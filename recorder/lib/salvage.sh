@@ -13,6 +13,8 @@ salvage_folder() {
 	state=$staging/.state
 	[ -f "$staging/recorder/log" ] || salvage_refuse "$salvage is not the folder of a recording"
 	lock_folder || salvage_refuse "$salvage: its recorder or one of its tools is still at work"
+	[ -n "$redact" ] || [ ! -e "$state/redact.asked" ] ||
+		salvage_refuse "$salvage was to be redacted: add --redact, and --key and --rules if it had them; to have it as it is, remove $state/redact.asked first"
 	mkdir -p "$state" || salvage_refuse "cannot write to $salvage"
 	manifest_file=$staging/manifest.json
 	salvage_find_manifest

@@ -57,6 +57,9 @@ def test_a_redactor_that_fails_leaves_the_folder(shell: str, tmp_path: Path) -> 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["perfcase", "x.perfcase.recording"]
     staging = tmp_path / "x.perfcase.recording"
     assert stat.S_IMODE(staging.stat().st_mode) == 0o700
+    plain = run(shell, "--salvage", staging)
+    assert (plain.returncode, "was to be redacted: add --redact" in plain.stderr) == (1, True), plain.stderr
+    assert not (tmp_path / "x.perfcase").exists()
     saved = run(shell, *OPTIONS, "--salvage", staging, PERFCASE_REDACTOR=str(PERFCASE))
     assert saved.returncode == 0, saved.stderr
     assert "redacted" in Capture.read(tmp_path / "x.perfcase").manifest
@@ -76,6 +79,15 @@ def test_what_cannot_be_redacted_is_said_before(shell: str, tmp_path: Path) -> N
     ):
         done = run(shell, *([] if "-o" in words else ["-o", tmp_path / "x.perfcase"]), *words)
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    key = tmp_path / "key"
+    key.write_text("no key")
+    for path, said in (
+        (key, "not a key of perfcase redact"),
+        (tmp_path / "nowhere" / "key", "there is no such folder"),
+    ):
+        done = recorded(shell, tmp_path, "--key", path)
+        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    key.unlink()
     missing = recorded(shell, tmp_path, redactor=tmp_path / "nothing")
     assert (missing.returncode, "pip install perfcase" in missing.stderr) == (1, True), missing.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "link"]
