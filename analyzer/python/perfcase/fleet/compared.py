@@ -18,10 +18,12 @@ from perfcase.catalogue.views import load_views
 from perfcase.diff.collect import Collected, Key, collect_all
 from perfcase.diff.compare import seconds_of
 from perfcase.diff.rank import recorder_names
+from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
 _NAME = "compared-figures.parquet"
 _COLUMNS = {"view": "VARCHAR", "key": "VARCHAR[]", "measure": "VARCHAR", "value": "DOUBLE"}
+_FILES_AT_ONCE = 64
 Row = tuple[str, Key, str, float]
 """A view, the key of one of its rows, a measure of it, and its value: amounts per second of what was recorded."""
 
@@ -36,6 +38,10 @@ class Figures:
         self._rows.execute("CREATE TABLE figure (capture INTEGER, id UBIGINT, value DOUBLE)")
         # Those of folders that keep nothing: they may not be written, or have more figures than a file is kept of.
         self._rows.execute("CREATE TABLE other (capture INTEGER, view VARCHAR, key VARCHAR[], measure VARCHAR, value DOUBLE)")  # fmt: skip
+        self._rows.execute("CREATE TABLE known (figure VARCHAR)")
+        # The folder of a stranger may have figures that no view has.
+        known = [f"{view.name} {measure.name}" for view in self._views.values() for measure in view.diff.measures]
+        self._rows.execute("INSERT INTO known SELECT unnest($1)", [known])
         self._sources: dict[int, str] = {}
 
     def __enter__(self) -> Figures:
@@ -43,6 +49,27 @@ class Figures:
 
     def __exit__(self, *_: object) -> None:
         self._rows.close()
+
+    def add_kept(self, folders: Sequence[Path]) -> Iterator[int]:
+        """Add those that imported folders keep, many in one statement. Return the numbers of the folders that they are read of.
+
+        What cannot be read, or has no figure, is left to ``add``: where one of a statement's files is damaged, that is all of them.
+        """
+        for first in range(0, len(folders), _FILES_AT_ONCE):
+            files = {}
+            for number, folder in enumerate(folders[first : first + _FILES_AT_ONCE], first):
+                with suppress(PerfcaseError, duckdb.Error, OSError):
+                    kept = kept_of_all(folder)
+                    if kept.has(_NAME):
+                        files[number] = str(kept.path(_NAME))
+            if not files:
+                continue
+            numbers = "SELECT unnest($1::INTEGER[]) AS capture, unnest($2::VARCHAR[]) AS filename"
+            source = f"(FROM read_parquet($3, filename = true) JOIN ({numbers}) USING (filename))"
+            with suppress(duckdb.Error):
+                read = self._insert("capture", source, [[*files], [*files.values()], [*{*files.values()}]])
+                self._sources |= {number: _parquet(files[number]) for number in read}
+                yield from read
 
     def add(self, number: int, folder: Path) -> None:
         """Add those of an imported folder.
@@ -87,24 +114,28 @@ class Figures:
         return self._views[view], tuple(key), measure, values
 
     def _has_read(self, number: int, kept: Kept) -> bool:
-        if not kept.has(_NAME):
-            return False
-        try:
-            self._read(number, f"read_parquet({literal(str(kept.path(_NAME)))})")
-        except duckdb.Error:
-            return False
-        return True
+        with suppress(duckdb.Error):
+            return kept.has(_NAME) and self._read(number, _parquet(str(kept.path(_NAME))))
+        return False
 
-    def _read(self, number: int, source: str) -> None:
-        # The folder of a stranger may have figures that no view has.
-        known = [f"{view.name} {measure.name}" for view in self._views.values() for measure in view.diff.measures]
-        self._rows.execute(
-            f"INSERT INTO figure SELECT {number}, hash(view, key, measure), value FROM (SELECT view::VARCHAR AS view,"
-            f" key::VARCHAR[] AS key, measure::VARCHAR AS measure, value::DOUBLE AS value FROM {source})"
-            " WHERE view || ' ' || measure IN (SELECT unnest($1))",
-            [known],
-        )
+    def _read(self, number: int, source: str) -> bool:
+        """Whether there was a figure."""
         self._sources[number] = source
+        return bool(self._insert(str(number), source, []))
+
+    def _insert(self, capture: str, source: str, values: list) -> set[int]:
+        """Add the figures of a source. Return the numbers of the captures that had one."""
+        rows = self._rows.execute(
+            f"INSERT INTO figure SELECT {capture}, hash(view, key, measure), value FROM (SELECT * REPLACE (view::VARCHAR AS view,"
+            f" key::VARCHAR[] AS key, measure::VARCHAR AS measure, value::DOUBLE AS value) FROM {source})"
+            " WHERE view || ' ' || measure IN (FROM known) RETURNING capture",
+            values,
+        )
+        return {number for (number,) in rows.fetchall()}
+
+
+def _parquet(path: str) -> str:
+    return f"read_parquet({literal(path)})"
 
 
 def work_out(connection: duckdb.DuckDBPyConnection, views: Sequence[View] | None = None) -> list[Row]:

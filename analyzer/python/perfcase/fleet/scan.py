@@ -65,8 +65,11 @@ def scan(captures: Sequence[Capture], views: Iterable[View], progress: Progress)
         )
     problems = []
     with Figures(views) as figures:
+        read = set(figures.add_kept([capture.folder for capture in captures]))
         for number, capture in enumerate(captures):
             progress(capture.name, number, len(captures))
+            if number in read:
+                continue
             try:
                 figures.add(number, capture.folder)
             except (PerfcaseError, duckdb.Error, OSError) as error:
