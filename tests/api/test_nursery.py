@@ -35,7 +35,7 @@ def until(condition: object) -> None:
     end = time.monotonic() + 30
     while not condition():  # type: ignore[operator]
         assert time.monotonic() < end
-        time.sleep(0.05)
+        time.sleep(0.01)
 
 
 def test_one_that_was_killed_is_started_again(server: Running, admin: httpx.Client, tcp: str) -> None:
@@ -72,7 +72,8 @@ def test_time_on_a_busy_machine_is_not_counted(short: Running) -> None:
     """An analysis that gets no CPU for longer than it may take CPU time is answered all the same."""
     with short.client() as client, ThreadPoolExecutor(1) as pool:
         (capture,) = client.get("/v1/captures").json()["captures"]
-        sql = "SELECT sum(levenshtein(repeat('a', 10000), repeat('b', 10000) || i::VARCHAR)) FROM range(2) AS r(i)"
+        # A fifth of what it may take, where nothing else is at work.
+        sql = "SELECT sum(levenshtein(repeat('a', 8000), repeat('b', 8000) || i::VARCHAR)) FROM range(1) AS r(i)"
         body = {"sql": sql, "capture_id": capture["capture_id"]}
         answer = pool.submit(client.post, "/v1/sql", json=body, timeout=60)
         until(lambda: children(nursery(short)))
