@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import re
+import shutil
 import signal
 import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -172,10 +173,14 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 
 
 @pytest.fixture
-def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As pytest's, which looks through the folders of all tests before it makes one, and makes a link to it."""
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """As pytest's, which looks through the folders of all tests before it makes one, and makes a link to it. That of a failed test stays."""
     name = re.sub(r"\W", "_", request.node.name)[:30]
-    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=tmp_path_factory.getbasetemp()))
+    folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=tmp_path_factory.getbasetemp()))
+    before = request.session.testsfailed
+    yield folder
+    if request.session.testsfailed == before:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from perfcase_api.nursery import Nursery
 from perfcase_api.settings import Limits
 from tests.api.conftest import PERFCASE, ROOT, Running, start, upload, wait_ready
 from tests.support.failing import Disk, places
-from tests.support.scale import SCALE, scaled
+from tests.support.scale import scaled
 
 CAPTURE = ROOT / "tests" / "data" / "captures" / "idle.perfcase"
 ERRORS = (errno.EIO, errno.ENOSPC)
@@ -177,7 +177,7 @@ def test_an_import_that_the_disk_ends(disk: Disk, server: Running, admin: httpx.
     before, data = files(server), CAPTURE.read_bytes()
     states = set()
     uploaded, whole = calls
-    for number, after in enumerate(places(whole - uploaded, scaled(40, 3))[:: 2 if SCALE < 1 else 1]):
+    for number, after in enumerate(places(whole - uploaded, scaled(40, 3))):
         disk.fail_next(uploaded + after, ERRORS[number % 2])
         answer = admin.post("/v1/captures", params={"name": "x.perfcase"}, content=data)
         if answer.status_code != 201:  # it wrote a little more than the first time

@@ -51,7 +51,7 @@ def test_an_import_is_whole_or_not_there(failing: Failing, tmp_path: Path) -> No
     assert calls > 100
     report = perfcase("report", CAPTURE.name, cwd=folder).stdout
     codes = set()
-    for at in places(calls, scaled(30)):
+    for at in places(calls, scaled(30, 2)):
         error = (errno.EIO, errno.ENOSPC)[at // 2 % 2]
         done, _ = failing("import", CAPTURE.name, at=at, error=error)
         codes.add(done.returncode)
@@ -72,7 +72,7 @@ def test_a_redaction_is_whole_or_not_there(failing: Failing, tmp_path: Path) -> 
     words = ("redact", CAPTURE.name, "-o", "out.perfcase")
     whole, calls = failing(*words)
     assert whole.returncode == 0
-    for at in places(calls, scaled(30)):
+    for at in places(calls, scaled(30, 2)):
         done, _ = failing(*words, at=at)
         left = {*names(folder)} - {"idle.case", "idle.perfcase"}
         if done.returncode == 0:
