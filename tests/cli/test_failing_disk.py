@@ -1,4 +1,4 @@
-"""A disk that fails at one write, flush or rename: whatever it was, the command says where, and what is left is whole or not there."""
+"""A disk that fails at one write, flush or rename, or a kill before one: the command says where, and what is left is whole or not there."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def failing(tmp_path: Path) -> Failing:
     folder.mkdir()
     disk = Disk(folder, tmp_path / "counters")
 
-    def run(*words: str, at: int = 0, error: int = errno.EIO) -> tuple[Done, int]:
+    def run(*words: str, at: int = 0, error: int = errno.EIO, is_killed: bool = False) -> tuple[Done, int]:
         for left in folder.iterdir():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
         shutil.copy(CAPTURE, folder)
-        disk.fail(at, error)
+        disk.kill(at) if is_killed else disk.fail(at, error)
         command = [*disk.before, str(PERFCASE), *words]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
         skip_if_unable(done.returncode, done.stderr)
@@ -65,6 +65,18 @@ def test_an_import_is_whole_or_not_there(failing: Failing, tmp_path: Path) -> No
         assert done.stderr.count("\n") == 1, done.stderr
         assert os.strerror(error) in done.stderr
     assert codes == {0, FAULT}
+
+
+def test_a_killed_import_is_done_once_more(failing: Failing, tmp_path: Path) -> None:
+    """Whichever of its processes it was: the next command has the whole capture, and nothing else is left."""
+    folder = tmp_path / "captures"
+    _, calls = failing("import", CAPTURE.name, is_killed=True)
+    report = perfcase("report", CAPTURE.name, cwd=folder).stdout
+    for at in places(calls, scaled(30, 2)):
+        done, _ = failing("import", CAPTURE.name, at=at, is_killed=True)
+        assert done.returncode != 1, (at, done.stderr)
+        assert perfcase("report", CAPTURE.name, cwd=folder).stdout == report, (at, done.stderr)
+        assert names(folder) == ["idle.case", "idle.perfcase"], (at, done.returncode, done.stderr)
 
 
 def test_a_redaction_is_whole_or_not_there(failing: Failing, tmp_path: Path) -> None:

@@ -37,6 +37,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """A disk, a share of it or a file is as large as it may be."""
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _GENERATED = re.compile(r"perf-(\d{1,9})\.map|jit-(\d{1,9})\.dump")
+_CHILD_ENDS_S = 1
+"""How long the child of a killed import may go on: the kernel kills it, too, but on a busy machine not at once."""
 
 IMPORT_FORMAT = 2
 """Version of import.json. An import of another version is made again."""
@@ -439,9 +441,13 @@ def _put_in_place(working: Path, target: Path) -> None:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove the leftovers of killed imports. The lock is held, so no other import runs."""
+    """Remove the leftovers of killed imports. The lock is held, so no other import runs; the child of a killed one may write for a moment."""
     for stale in target.parent.glob(f".{_glob_escape(target.name)}.importing-*"):
+        end = time.monotonic() + _CHILD_ENDS_S
         shutil.rmtree(stale, ignore_errors=True)
+        while stale.exists() and time.monotonic() < end:
+            time.sleep(0.02)
+            shutil.rmtree(stale, ignore_errors=True)
 
 
 def _glob_escape(name: str) -> str:
