@@ -186,3 +186,26 @@ def test_stacks_that_are_left_out_do_not_count(tmp_path: Path) -> None:
     assert totals("--include", "[server]") == (0, 0)
     # There the graph has no function of the object any more.
     assert totals("--include", "[server]", "--collapse", "server")[1] == whole[1]
+
+
+def test_the_text_of_source_lines(spin: Path) -> None:
+    program = ("--debug-dir", spin.with_name("spin"), "-f", "csv")
+    done = perfcase("annotate", "spin", spin, *program, "--source", spin.parent)
+    rows = rows_of(done.stdout)
+    assert "no source text" not in done.stderr
+    named = [row for row in rows if row["source_file"].endswith("spin.c")]
+    assert len(named) > 10
+    text = SOURCE.split("\n")
+    assert all(row["source_text"] == text[int(row["source_line"]) - 1].rstrip() for row in named)
+    assert any("mix(x) / 3 + i" in row["source_text"] for row in rows if int(row["sample_count"]))
+    # The same rows, with one column more.
+    plain = rows_of(succeed("annotate", "spin", spin, *program))
+    assert plain == [{key: value for key, value in row.items() if key != "source_text"} for row in rows]
+
+
+def test_source_that_is_not_there(spin: Path, tmp_path: Path) -> None:
+    done = perfcase("annotate", "spin", spin, "--debug-dir", spin.with_name("spin"), "--source", tmp_path, "-f", "csv")
+    assert done.returncode == 0
+    assert {row["source_text"] for row in rows_of(done.stdout)} == {""}
+    assert f"no source text: not in a folder of --source: {spin.with_name('spin.c')}" in done.stderr
+    assert "no such folder" in fail(6, "annotate", "spin", spin, "--source", tmp_path / "none")

@@ -20,6 +20,7 @@ from perfcase.operations.result import Rows, say, select
 from perfcase.stacks.fetching import SAMPLES, WORKLOAD, chosen_event, condition_of, event_counts
 from perfcase.stacks.instructions import INSTRUCTIONS_MAX, MACHINES, instructions
 from perfcase.stacks.shaping import Shaping
+from perfcase.stacks.source_text import SourceText
 
 COLUMNS = {
     "symbol": ("VARCHAR", "The function."),
@@ -36,6 +37,8 @@ COLUMNS = {
     "missing_reason": ("VARCHAR", "Why there is no text of the instruction; NULL where there is."),
 }
 """The columns of the rows, with their types and what they say."""
+SOURCE_TEXT = {"source_text": ("VARCHAR", "The line's text; NULL where the file is not at hand.")}
+"""The column that --source adds."""
 OBJECTS = {
     "dso_id": ("UBIGINT", "The capture's own key of the object; NULL where it is not known."),
     "dso": ("VARCHAR", "Its short name."),
@@ -110,8 +113,9 @@ class Result(Rows):
             say(note)
 
 
-def run(request: Request, case: Opened) -> Result:
+def run(request: Request, case: Opened, source: SourceText | None = None) -> Result:
     """Return a row for each instruction of a function, or, without its code, for each sampled address; or for each object that has it.
+    ``source``: where the text of the source lines is.
 
     Raises:
         PerfcaseError: there is no such function, event or object (not_found), several objects have the function (usage), the
@@ -164,7 +168,21 @@ def run(request: Request, case: Opened) -> Result:
         row |= {"symbol": name, "dso": dso, "symbol_ratio": row["period"] / whole if whole else None}
         if row["instruction"] is None:
             row["missing_reason"] = row.get("missing_reason") or missing or _NO_FILE
-    return Result(connection, request, rows, _notes(name, rows))
+    notes, columns = _notes(name, rows), COLUMNS
+    if source:
+        columns = {**COLUMNS, **SOURCE_TEXT}
+        notes += _add_text(rows, source)
+    return Result(connection, request, rows, notes, columns)
+
+
+def _add_text(rows: Sequence[dict], source: SourceText) -> list[str]:
+    """Add the text of the lines. Return what is to be said of files that are not there."""
+    for row in rows:
+        file, line = row["source_file"], row["source_line"]
+        row["source_text"] = source.line(file, line) if file and line else None
+    missing = sorted(source.missing)
+    more = f" and {len(missing) - TOLD_MAX} more" if len(missing) > TOLD_MAX else ""
+    return [f"no source text: not in a folder of --source: {', '.join(missing[:TOLD_MAX])}{more}"] if missing else []
 
 
 def _objects(connection: duckdb.DuckDBPyConnection, request: Request, frames: str, samples: str) -> list[dict]:
