@@ -11,6 +11,7 @@ from typing import Any
 from perfcase.case.failures import failure, fault
 from perfcase.case.opening import open_capture
 from perfcase.operations.request import decode
+from perfcase.stacks.source_text import SourceText
 from perfcase.text import safe
 
 OPERATIONS = (
@@ -27,7 +28,7 @@ def answer(order: dict[str, Any]) -> int:
     """Write the result and return the exit code.
 
     ``order``: ``{"operation", "request", "captures", "stores", "only"}``; captures are the folders of the request, stores are those of a
-    history or a baseline. An error is one line on standard error.
+    history or a baseline, ``"source"`` are folders with source files. An error is one line on standard error.
     """
     folders = [*order["captures"], *order["stores"]]
     try:
@@ -52,7 +53,8 @@ def _answer(order: dict[str, Any]) -> None:
             stack.enter_context(open_capture(folder, only=order["only"], is_counted=is_counted))
             for folder in order["captures"]
         ]
-        result = operation.run(request, *cases, **stores)
+        source = {"source": SourceText(list(map(Path, order["source"])))} if order.get("source") else {}
+        result = operation.run(request, *cases, **stores, **source)
         result.write()
         if is_counted and result.bytes_read is not None:
             sys.stderr.write(f"{READ}{result.bytes_read}\n")

@@ -24,8 +24,9 @@ _ROOM = 64
 _REQUESTS_PER_MINUTE = 1_000_000
 
 
-def start(files: Sequence[Path], *, port: int, is_shown: bool, progress: Progress) -> None:
-    """Show files in a browser until SIGINT or SIGTERM. ``is_shown``: open the browser; else only print the address.
+def start(files: Sequence[Path], *, port: int, is_shown: bool, progress: Progress, source: Sequence[Path] = ()) -> None:
+    """Show files in a browser until SIGINT or SIGTERM. ``is_shown``: open the browser; else only print the address. ``source``:
+    folders with source files.
 
     The server listens on loopback. No token is needed: the path of its address is a secret, so that other users of this machine
     cannot find it.
@@ -42,7 +43,7 @@ def start(files: Sequence[Path], *, port: int, is_shown: bool, progress: Progres
         uploads_of_user=len(files),
     )
     with tempfile.TemporaryDirectory(prefix="perfcase-open-") as folder, listen("127.0.0.1", port) as listening:
-        settings = Settings(store=Path(folder), is_open=True, root_path=secret, limits=limits)
+        settings = Settings(store=Path(folder), is_open=True, root_path=secret, limits=limits, source=tuple(source))
         running = server(SecretPathMiddleware(create_app(settings), secret), settings)
         # Who ends it looks at nothing any more, and need not read what was broken off.
         running.config.timeout_graceful_shutdown = 1

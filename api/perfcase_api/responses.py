@@ -191,9 +191,10 @@ def annotated() -> Shape:
     """Return the schema of the rows of a function, or of the objects that have it."""
     rows, objects = (
         {name: {"description": text} for name, (_, text) in columns.items()}
-        for columns in (annotate.COLUMNS, annotate.OBJECTS)
+        for columns in (annotate.COLUMNS | annotate.SOURCE_TEXT, annotate.OBJECTS)
     )
-    return {"type": "array", "items": _one_of([_record(rows, "annotated"), _record(objects, "objects of a function")])}
+    of_function = _record(rows, "annotated", annotate.COLUMNS)
+    return {"type": "array", "items": _one_of([of_function, _record(objects, "objects of a function")])}
 
 
 def history() -> Shape:

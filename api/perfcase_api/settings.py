@@ -111,6 +111,8 @@ class Settings:
     """A file with a line for each request; - is standard error."""
     only_redacted: bool = False
     """Captures are taken only if their manifest says that they are redacted."""
+    source: tuple[Path, ...] = ()
+    """Folders with source files. Every reader sees their text: a capture says which lines its functions have."""
     audit_days: int = 400
     """After so many days entries of the audit log go to files."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from urllib.parse import quote
@@ -10,7 +11,8 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from tests.api.conftest import upload
+from tests.api.conftest import upload, wait_ready
+from tests.api.test_open import opened
 from tests.oracles.test_annotate import SOURCE
 from tests.support.cli import perfcase, process, succeed
 from tests.web.chromium import Page
@@ -131,3 +133,27 @@ def test_stacks_that_the_graph_leaves_out_do_not_count(
         page.until(CALM)
         cells = [[row[0], row[1], row[4]] for row in page.see(CELLS)]
         assert cells == (whole if count is None else [[at, "", text] for at, _, text in whole]), shape
+
+
+def test_the_text_of_source_lines_of_perfcase_open(page: Page, captures: dict[str, Path], tmp_path: Path, look) -> None:
+    folder = captures["full"].parent
+    with opened(tmp_path, captures["full"], "--source", folder) as (_, address):
+        place, capture = re.fullmatch(r"(http://127.0.0.1:\d+/[\w-]{32})/#/c/(\w{64})/overview", address).groups()
+        with httpx.Client(base_url=place) as client:
+            wait_ready(client, capture)
+            # What a path of a capture may name is below the folder: the worker of the server can read nothing else.
+            rows = client.get(f"/v1/captures/{capture}/annotate", params={"function": "spin", "format": "json"}).json()
+        text = SOURCE.split("\n")
+        assert {row["source_text"] for row in rows} == {text[row["source_line"] - 1].rstrip() for row in rows}
+        page.open(f"{place}/#/c/{capture}/flame?code=spin&code_in=spin")
+        page.until("document.querySelector('.flame-code tbody')")
+        page.until(CALM)
+        shown_lines = page.see("[...document.querySelectorAll('.flame-code-text')].map((one) => one.innerText)")
+        assert len(shown_lines) > 3
+        assert {*shown_lines} == {row["source_text"] for row in rows}
+        look("code-source")
+        assert violations(page) == []
+        page.open("about:blank")
+        # The fixture knows the other server.
+        assert all(url.startswith((place, "data:", "blob:", "about:")) for url in page.requests)
+        page.requests.clear()

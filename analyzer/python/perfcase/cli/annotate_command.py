@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, OutputOption, opened
+from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, OutputOption, SourceOption, opened
 from perfcase.cli.options import from_request
 from perfcase.operations import annotate
 from perfcase.stacks.source_text import SourceText
@@ -20,14 +15,7 @@ def command(
     output: OutputOption = None,
     only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
-    source: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--source",
-            metavar="DIR",
-            help="Add the text of the source lines: DIR has the source files, as they were when the object was built. Can be given several times.",
-        ),
-    ] = None,
+    source: SourceOption = None,
 ) -> None:
     """Count the samples of FUNCTION in FILE by instruction, with source lines, as perf annotate does.
 

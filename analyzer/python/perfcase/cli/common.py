@@ -76,6 +76,14 @@ DebugDirOption = Annotated[
         "times.",
     ),
 ]
+SourceOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--source",
+        metavar="DIR",
+        help="Add the text of the source lines of a function: DIR has the source files, as they were when the object was built. Can be given several times.",
+    ),
+]
 OnlyOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from perfcase.cli.common import local_file, transfer_progress
+from perfcase.cli.common import SourceOption, local_file, transfer_progress
 from perfcase.cli.serve_command import server_part
 from perfcase.errors import PerfcaseError
+from perfcase.stacks.source_text import SourceText
 
 
 def command(
@@ -22,6 +23,7 @@ def command(
     port: Annotated[
         int, typer.Option(min=0, max=65535, metavar="N", help="The port to listen on; 0 chooses a free one.")
     ] = 0,
+    source: SourceOption = None,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Only print the address.", show_default=False)
     ] = False,
@@ -32,7 +34,7 @@ def command(
     in a temporary folder (TMPDIR), which is deleted when Ctrl-C ends the command.
 
     \b
-    Example: perfcase open incident.perfcase
+    Example: perfcase open incident.perfcase --source ~/src/server
              perfcase open monday.perfcase friday.perfcase
     """
     for file in files:
@@ -40,5 +42,6 @@ def command(
             raise PerfcaseError("not_found", f"{file}: no such file")
         if not file.is_file():
             raise PerfcaseError("usage", f"{file}: a folder or a pipe", "name the file that was recorded")
+    folders = SourceText(source or ()).folders
     with transfer_progress() as progress:
-        server_part("open")(files, port=port, is_shown=not no_browser, progress=progress)
+        server_part("open")(files, port=port, is_shown=not no_browser, progress=progress, source=folders)

@@ -1,4 +1,4 @@
-"""Lines of source files below folders that the user names. A capture's paths are a stranger's: they only choose among those files."""
+"""Lines of source files below folders that the user names. A path of a capture is not trusted: it only chooses one of those files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SourceText:
                 raise PerfcaseError(
                     "not_found", f"{folder}: no such folder", "--source DIR: where the source files are"
                 )
-        self._folders = [folder.resolve() for folder in folders]
+        self.folders = [folder.resolve() for folder in folders]
         self._files: dict[str, list[str] | None] = {}
 
     def line(self, file: str, number: int) -> str | None:
@@ -49,7 +49,7 @@ class SourceText:
         if not parts or ".." in parts or len(parts) > _PARTS_MAX or "\0" in file:
             return None
         for first in range(len(parts)):
-            for folder in self._folders:
+            for folder in self.folders:
                 lines = _lines(folder, folder.joinpath(*parts[first:]))
                 if lines is not None:
                     return lines

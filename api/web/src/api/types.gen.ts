@@ -268,6 +268,7 @@ export interface Annotated {
   symbol_ratio: unknown;
   instruction: unknown;
   missing_reason: unknown;
+  source_text?: unknown;
 }
 export interface ObjectsOfAFunction {
   dso_id: unknown;

@@ -14,6 +14,8 @@ interface CodeRow {
   address: number | bigint;
   source_file: string | null;
   source_line: number | null;
+  /** Only with perfcase open --source. */
+  source_text?: string | null;
   inlined: string | null;
   sample_count: number;
   symbol_ratio: number | null;
@@ -146,6 +148,7 @@ function Listing({ rows }: { rows: CodeRow[] }) {
                       <th scope="rowgroup" colSpan={5}>
                         {safe(place)}
                         {row.inlined && ` (inlined: ${safe(row.inlined)})`}
+                        {row.source_text && <span class="flame-code-text">{safe(row.source_text)}</span>}
                       </th>
                     </tr>
                   ),
