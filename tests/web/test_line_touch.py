@@ -85,7 +85,12 @@ def test_moments_stay_under_the_fingers(touched: Page) -> None:
     assert abs(begin - 6e9 - 0.3 * 4e9) < 0.03 * 4e9
     assert param(page, "window") is None
     # A finger that only taps chooses what is there; none is left behind: the next one begins for itself.
-    touch(page, ((left + 0.5 * width, y), (left + 0.5 * width, y)), steps=0)
+    # To the browser of a busy machine a tap may be a long press: then once more.
+    for _ in range(5):
+        touch(page, ((left + 0.5 * width, y), (left + 0.5 * width, y)), steps=0)
+        page.see("new Promise((done) => setTimeout(done, 300))")
+        if page.see("location.hash.includes('pick=cpu%3A0')"):
+            break
     page.until("location.hash.includes('pick=cpu%3A0')")
     touch(page, ((left + 0.5 * width, y), (left + 0.6 * width, y)))
     assert seen(page)[1] - seen(page)[0] == pytest.approx(4e9, rel=1e-3)
