@@ -10,7 +10,7 @@ from typing import Any
 
 from perfcase.case.kept import kept_of, recall_views
 from perfcase.case.query import sql_errors
-from perfcase.case.sharing import share
+from perfcase.case.sharing import made, share
 from perfcase.case.span import recorded_in, recorded_ns, spans
 from perfcase.catalogue.declared import Measure
 from perfcase.catalogue.schema import quote
@@ -80,19 +80,25 @@ def collect_all(
     known = {view.name: read_kept(kept.recall(view.name)) for view in views} if kept else {}
     new = [view for view in views if not known.get(view.name)]
     if len(new) > 1:
-        recall_views(connection, with_dependencies(load_views(), [view.name for view in new]))
+        there = made(connection)
+        closure = with_dependencies(load_views(), [view.name for view in new])
+        recall_views(connection, [name for name in closure if name not in there])
         share(connection, asked(new))
-    made = {}
+    empty = {name for name, rows in made(connection).items() if not rows}
+    spans: dict[str, int | None] = {}
+    found = {}
     for view in new:
         try:
-            made[view.name] = replace(figures(connection, view), recorded_ns=recorded_ns(connection, view.name))
+            # To plan what a view without rows is asked takes as long as for any other.
+            read = Collected({}, _has_intervals(view)) if view.name in empty else figures(connection, view)
+            found[view.name] = replace(read, recorded_ns=recorded_ns(connection, view.name, spans))
         except PerfcaseError as error:
             if too_large is None or error.kind != "environment":
                 raise
             too_large[view.name] = str(error)
     if kept:
-        kept.remember_all({name: to_keep(collected) for name, collected in made.items()})
-    return {**{name: collected for name, collected in known.items() if collected}, **made}
+        kept.remember_all({name: to_keep(collected) for name, collected in found.items()})
+    return {**{name: collected for name, collected in known.items() if collected}, **found}
 
 
 def asked(views: Iterable[View]) -> list[str]:
@@ -137,9 +143,8 @@ def figures(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
     if view.diff.whole:
         measures.append(Measure(view.diff.whole, "max"))
     columns = {column.name for column in view.columns}
-    time = next((name for name in ("snapshot", "ts_ns") if name in columns), None)
-    is_series = time is not None and ("interval_ns" in columns or time == "snapshot" or not view.diff.keys)
-    sql = _of_series(view, measures, columns, time) if is_series else _at_once(view, measures, columns)
+    has_intervals = _has_intervals(view)
+    sql = _of_series(view, measures, columns) if has_intervals else _at_once(view, measures, columns)
     width = len(view.diff.keys)
     rows: dict[Key, dict[str, Figure]] = {}
     for row in connection.execute(sql).fetchall():
@@ -155,7 +160,17 @@ def figures(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
         if measure.kind == "median":
             for *key, value in connection.execute(_median(view, measure)).fetchall():
                 rows.setdefault(tuple(key), {})[measure.name] = Figure(float(value), None)
-    return Collected(rows, is_series)
+    return Collected(rows, has_intervals)
+
+
+def _time(columns: Set[str]) -> str | None:
+    return next((name for name in ("snapshot", "ts_ns") if name in columns), None)
+
+
+def _has_intervals(view: View) -> bool:
+    columns = {column.name for column in view.columns}
+    time = _time(columns)
+    return time is not None and ("interval_ns" in columns or time == "snapshot" or not view.diff.keys)
 
 
 def _at_once(view: View, measures: Sequence[Measure], columns: Set[str]) -> str:
@@ -167,8 +182,9 @@ def _at_once(view: View, measures: Sequence[Measure], columns: Set[str]) -> str:
       FROM ({_read(view, measures, columns)}) GROUP BY {", ".join(keys) or "()"}"""
 
 
-def _of_series(view: View, measures: Sequence[Measure], columns: Set[str], time: str) -> str:
+def _of_series(view: View, measures: Sequence[Measure], columns: Set[str]) -> str:
     """Return SQL of a view that has intervals."""
+    time = _time(columns)
     keys = _keys(view)
     listed = "".join(f"{key}, " for key in keys)
     interval = "interval_ns::DOUBLE" if "interval_ns" in columns else "NULL::DOUBLE"
