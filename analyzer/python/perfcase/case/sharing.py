@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 
+from perfcase.case.parsed import parsed
 from perfcase.case.query import sql_error, whole
 from perfcase.case.window import is_cut
 from perfcase.catalogue.rules import Rule, enough, fired, fired_columns, judged, load_rules, sorted_findings
@@ -117,9 +118,9 @@ def share_findings(connection: duckdb.DuckDBPyConnection, later: Iterable[str] =
             try:
                 is_enough = "true"
                 if rule.judged_when:
-                    ((_, found, _),) = connection.execute(enough(rule)).fetchall()
+                    ((_, found, _),) = connection.execute(parsed(connection, enough(rule))).fetchall()
                     is_enough = "NULL" if found is None else str(found)
-                connection.execute(f"INSERT INTO fired BY NAME {fired(rule)}").fetchall()
+                connection.execute(parsed(connection, _insert(rule))).fetchall()
             except duckdb.Error as error:
                 if isinstance(error, duckdb.InterruptException):
                     raise
@@ -132,6 +133,18 @@ def share_findings(connection: duckdb.DuckDBPyConnection, later: Iterable[str] =
     for table in ("fired", "enough"):
         connection.execute(f"DROP TABLE temp.{table}").fetchall()
     return failures
+
+
+def statements() -> Iterator[str]:
+    """Yield those of ``share_findings`` that are long."""
+    for rule in load_rules().values():
+        yield _insert(rule)
+        if rule.judged_when:
+            yield enough(rule)
+
+
+def _insert(rule: Rule) -> str:
+    return f"INSERT INTO fired BY NAME {fired(rule)}"
 
 
 def forget(connection: duckdb.DuckDBPyConnection, *, is_all: bool = False) -> None:

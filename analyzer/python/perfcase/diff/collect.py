@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 from perfcase.case.kept import kept_of, recall_views
+from perfcase.case.parsed import parsed
 from perfcase.case.query import sql_errors
 from perfcase.case.sharing import made, share
 from perfcase.case.span import recorded_in, recorded_ns, spans
@@ -139,15 +140,10 @@ def reads(view: View) -> list[str]:
 @sql_errors()
 def figures(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
     """Read a view once (twice with a median)."""
-    measures = [measure for measure in view.diff.measures if measure.kind != "median"]
-    if view.diff.whole:
-        measures.append(Measure(view.diff.whole, "max"))
-    columns = {column.name for column in view.columns}
-    has_intervals = _has_intervals(view)
-    sql = _of_series(view, measures, columns) if has_intervals else _at_once(view, measures, columns)
+    measures = _at_a_time(view)
     width = len(view.diff.keys)
     rows: dict[Key, dict[str, Figure]] = {}
-    for row in connection.execute(sql).fetchall():
+    for row in connection.execute(parsed(connection, _figures_sql(view))).fetchall():
         key, (slots, seen, seen_full), found = row[:width], row[width : width + 3], row[width + 3 :]
         if not seen:
             continue
@@ -158,9 +154,28 @@ def figures(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
                 rows[key][measure.name] = figure
     for measure in view.diff.measures:
         if measure.kind == "median":
-            for *key, value in connection.execute(_median(view, measure)).fetchall():
+            for *key, value in connection.execute(parsed(connection, _median(view, measure))).fetchall():
                 rows.setdefault(tuple(key), {})[measure.name] = Figure(float(value), None)
-    return Collected(rows, has_intervals)
+    return Collected(rows, _has_intervals(view))
+
+
+def statements(views: Iterable[View]) -> Iterator[str]:
+    """Yield those that ``figures`` asks."""
+    for view in views:
+        if view.diff:
+            yield _figures_sql(view)
+            yield from (_median(view, measure) for measure in view.diff.measures if measure.kind == "median")
+
+
+def _at_a_time(view: View) -> list[Measure]:
+    """Return the measures that are read at once."""
+    measures = [measure for measure in view.diff.measures if measure.kind != "median"]
+    return [*measures, Measure(view.diff.whole, "max")] if view.diff.whole else measures
+
+
+def _figures_sql(view: View) -> str:
+    measures, columns = _at_a_time(view), {column.name for column in view.columns}
+    return _of_series(view, measures, columns) if _has_intervals(view) else _at_once(view, measures, columns)
 
 
 def _time(columns: Set[str]) -> str | None:
