@@ -62,7 +62,7 @@ def _share(connection: duckdb.DuckDBPyConnection, wanted: Counter[str], rules: C
 
 
 def _unfed(connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """Return the views that cannot have rows, because a table that they need has none. Those of the findings say which rules they are of."""
+    """Return the views that cannot have rows, because a table that they need has none. The findings are no such views: they are of rules."""
     rows = connection.execute(f"SELECT view_name FROM {_COVERAGE} WHERE kind = 'view' AND NOT is_fed").fetchall()
     return {name for (name,) in rows} - {*FINDINGS}
 

@@ -60,7 +60,7 @@ def work_out(connection: duckdb.DuckDBPyConnection, *, is_thorough: bool = False
     for name in [name for name in views if is_thorough and name not in found]:
         if time.monotonic() - begun > _OTHERS_S:
             break
-        # Who asks for such a figure is told what is wrong with it.
+        # A history that follows such a figure says what is wrong with it.
         with suppress(PerfcaseError):
             found[name] = to_keep(metric.read_usual(connection, views[name], columns[name], duration_ns, known))
     return found
