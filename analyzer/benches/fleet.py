@@ -42,7 +42,7 @@ DAY_NS = 86_400 * 10**9
 FIRST_NS = 1_767_225_600 * 10**9
 HOSTS = 40
 IMPORTED = (
-    ("thread_time", "on_cpu_ns", ""), ("wakeup_chain", "wait_ns", ""), ("critical_path", "duration_ns", ""), ("slow_syscalls", "known_ns", ""),
+    ("wakeup_chain", "wait_ns", ""), ("thread_time", "on_cpu_ns", ""), ("critical_path", "duration_ns", ""), ("slow_syscalls", "known_ns", ""),
 )  # fmt: skip
 """Figures that the import works out."""
 NEW = (
