@@ -5,7 +5,8 @@
 It imports the captures of this repository, about 50, and fills a server's store with copies of them: hard links to their tables, each
 copy with an id, a host and a time of its own. ``--store`` keeps the store, or uses one that was kept. The figures are in ms: the wall
 time of the best of the runs, and the CPU time of the server and of its processes in this run. "imported" figures are those that an
-import works out. "new" ones are of no view that was asked for before; "kept" ones are asked for again, in another order.
+import works out: of each view the usual ones. "new" ones, with another aggregation, nobody has asked for before; "kept" ones are asked for
+again, in another order.
 """
 
 from __future__ import annotations
@@ -41,10 +42,14 @@ DAY_NS = 86_400 * 10**9
 FIRST_NS = 1_767_225_600 * 10**9
 HOSTS = 40
 IMPORTED = (
-    ("thread_time", "on_cpu_ns"), ("cpu_utilization", "busy_ratio"), ("on_cpu_distribution", "run_count"), ("migrations", "run_count"),
+    ("wakeup_chain", "wait_ns", ""), ("thread_time", "on_cpu_ns", ""), ("critical_path", "duration_ns", ""), ("slow_syscalls", "known_ns", ""),
 )  # fmt: skip
-"""Figures that the import works out: those of the findings and the report, and those of other views in which captures are compared."""
-NEW = (("wakeup_chain", "wait_ns"), ("critical_path", "duration_ns"), ("slow_syscalls", "known_ns"))
+"""Figures that the import works out."""
+NEW = (
+    ("wakeup_chain", "wait_ns", "max"),
+    ("critical_path", "duration_ns", "max"),
+    ("slow_syscalls", "known_ns", "max"),
+)
 """A run uses one of them each time it needs a figure that is new."""
 
 
@@ -127,11 +132,13 @@ def forget(place: Path) -> None:
     """Remove all that was kept of questions, except what imports keep."""
     for path in place.glob("answers/*"):
         path.unlink(missing_ok=True)
-    new = tuple(f"{view}\t" for view, _ in NEW)
     for path in place.glob("captures/*/case/kept/*-figures.jsonl"):
-        told = path.read_text().splitlines(keepends=True)
+        told = dict(line.split("\t") for line in path.read_text().splitlines())
+        for view, measure, agg in NEW:
+            if isinstance(known := json.loads(told.get(view, "{}")), dict):
+                told[view] = json.dumps({key: row for key, row in known.items() if key != f"{measure} {agg}"})
         path.unlink()
-        path.write_text("".join(line for line in told if not line.startswith(new)))
+        path.write_text("".join(f"{view}\t{known}\n" for view, known in told.items()))
     catalogue = Catalogue(place / "catalogue.sqlite3")
     catalogue.write("DELETE FROM reading")
     catalogue.close()
@@ -222,9 +229,9 @@ def at_routes(client: perfcase.Client, runs: int, cpu: Callable[[], float]) -> N
     ):  # fmt: skip
         measured(name, runs, lambda _, query_=query_: client.get(f"/v1/captures{query_}"), cpu)
 
-    def history(run: int, more: str, figures: Sequence[tuple[str, str]] = NEW) -> None:
-        view, measure = figures[run % len(figures)]
-        client.get(f"/v1/history?view={view}&measure={measure}{more}")
+    def history(run: int, more: str, figures: Sequence[tuple[str, str, str]] = NEW) -> None:
+        view, measure, agg = figures[run % len(figures)]
+        client.get(f"/v1/history?view={view}&measure={measure}{f'&agg={agg}' if agg else ''}{more}")
 
     measured("history, the captures", runs, lambda run: client.get(f"/v1/history?limit={1000 + run}"), cpu)
     measured("history of an imported figure", min(runs, len(IMPORTED)), lambda run: history(run, "", IMPORTED), cpu)
@@ -243,9 +250,20 @@ def at_command_line(place: Path, runs: int) -> None:
     """The lines of the command."""
     captures = place / "captures"
 
-    def history(run: int, *more: str, figures: Sequence[tuple[str, str]] = NEW) -> None:
-        view, measure = figures[run % len(figures)]
-        printed("history", captures, "--view", view, "-m", measure, "--format", "json", *more)
+    def history(run: int, *more: str, figures: Sequence[tuple[str, str, str]] = NEW) -> None:
+        view, measure, agg = figures[run % len(figures)]
+        printed(
+            "history",
+            captures,
+            "--view",
+            view,
+            "-m",
+            measure,
+            *(("--agg", agg) if agg else ()),
+            "--format",
+            "json",
+            *more,
+        )
 
     measured(
         "perfcase history, the captures", runs, lambda _: printed("history", captures, "--format", "json"), children_s

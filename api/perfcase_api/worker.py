@@ -142,8 +142,9 @@ def _load() -> None:
 
     import duckdb
 
-    from perfcase.case import database, store
+    from perfcase.case import database, parsed, sharing, store
     from perfcase.catalogue import schema, views
+    from perfcase.diff import collect
     from perfcase.operations.request import fields_of
     from perfcase_api.analysing import OPERATIONS
 
@@ -155,6 +156,7 @@ def _load() -> None:
     import_module("perfcase_api.import_worker")
     store.import_core()
     duckdb.connect().execute("SELECT 1").fetchall()
+    parsed.read_before([*sharing.statements(), *collect.statements(views.load_views().values())])
 
 
 if __name__ == "__main__":

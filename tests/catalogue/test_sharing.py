@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from perfcase.case import query, sharing, store
@@ -47,6 +48,39 @@ def test_the_findings_are_the_same(sample: str, monkeypatch: pytest.MonkeyPatch,
             answers.append([connection.execute(f"FROM {name}").fetchall() for name in sharing.FINDINGS])
     assert answers[0] == answers[1]
     assert answers[0][0]
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_a_view_that_lacks_what_it_needs_is_not_planned(sample: str, tmp_path: Path) -> None:
+    """What stands for it has its columns, and no more rows than it has: none."""
+    folder = _own(f"{sample}.perfcase", tmp_path)
+    with query.connect(folder) as connection, query.connect(folder) as other:
+        connection.execute("CREATE TEMP TABLE view_coverage AS FROM view_coverage")
+        asked = "SELECT view_name FROM view_coverage WHERE kind = 'view' AND NOT is_fed"
+        unfed = [name for (name,) in connection.execute(asked).fetchall()]
+        planned: list[str] = []
+        sharing.share(_Watched(connection, planned), [*unfed, *unfed])
+        assert [sql for sql in planned if " AS FROM " in sql and any(f'"{name}"' in sql for name in unfed)] == []
+        columns = [connection.execute(f"DESCRIBE FROM temp.{name}").fetchall() for name in unfed]
+        assert columns == [other.execute(f"DESCRIBE FROM main.{name}").fetchall() for name in unfed]
+        assert [other.execute(f"SELECT count(*) FROM main.{name}").fetchall() for name in unfed] == [[(0,)]] * len(
+            unfed
+        )
+        made = sharing.made(connection)
+        assert made == {name: connection.execute(f"SELECT count(*) FROM temp.{name}").fetchall()[0][0] for name in made}
+        assert len(unfed) > 5
+        assert made.keys() >= {*unfed}
+
+
+class _Watched:
+    """A connection of which it is known what it was asked."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, asked: list[str]) -> None:
+        self._connection, self._asked = connection, asked
+
+    def execute(self, sql: str) -> duckdb.DuckDBPyConnection:
+        self._asked.append(sql)
+        return self._connection.execute(sql)
 
 
 def test_a_rule_that_fails_takes_no_other_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

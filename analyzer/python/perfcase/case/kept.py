@@ -23,7 +23,8 @@ from typing import Any
 import perfcase
 from perfcase.case import query
 from perfcase.case.database import views_hash
-from perfcase.case.sharing import FINDINGS, forget, share, share_findings
+from perfcase.case.sharing import FINDINGS, forget, made, share, share_findings
+from perfcase.case.sharing import types as types_of
 from perfcase.case.wholeness import KEPT
 from perfcase.catalogue.rules import SEVERITIES
 from perfcase.catalogue.schema import literal, quote
@@ -48,7 +49,7 @@ _MADE_BY = (
 )
 """The modules that what is kept depends on, besides schema/."""
 _WORKING = ".working-"
-Types = Mapping[tuple[str, str], str]
+Types = Mapping[str, Mapping[str, str]]
 """By view and column."""
 
 
@@ -172,7 +173,7 @@ def have_findings(connection: duckdb.DuckDBPyConnection, later: Iterable[str] = 
     kept = kept_of(connection, FINDINGS)
     # What fired and what could be judged are of one working out: both or none.
     if kept and all(kept.has(f"{view}.parquet") for view in FINDINGS):
-        types = _types(connection)
+        types = types_of(connection)
         if all(_show(connection, kept, view, types) for view in FINDINGS) and not _has_fakes(connection):
             return []
         for view in FINDINGS:
@@ -195,7 +196,7 @@ def have_views(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> N
     few rows. A view that cannot be worked out is left to its reader, who says so."""
     kept = kept_of(connection, views)
     there = [view for view in views if kept and kept.has(f"{view}.parquet")]
-    types = _types(connection) if there else {}
+    types = types_of(connection) if there else {}
     shown = {view for view in there if kept and _show(connection, kept, view, types)}
     new = [view for view in views if view not in shown]
     _make_views(connection, kept, new)
@@ -250,7 +251,7 @@ def recall_named(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 def recall_views(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> None:
     """Prepare those of the views for queries that the cache has."""
     kept = kept_of(connection, views)
-    types = _types(connection) if kept else {}
+    types = types_of(connection) if kept else {}
     for view in views:
         if kept and kept.has(f"{view}.parquet"):
             _show(connection, kept, view, types)
@@ -263,22 +264,15 @@ def _has_fakes(connection: duckdb.DuckDBPyConnection) -> bool:
     return bool(connection.execute(asked).fetchall())
 
 
-def _types(connection: duckdb.DuckDBPyConnection) -> Types:
-    """Return the types of the columns of all views."""
-    rows = connection.execute(
-        "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE NOT internal AND database_name <> 'temp'"
-    ).fetchall()
-    return {(view, column): kind for view, column, kind in rows}
-
-
 def _show(connection: duckdb.DuckDBPyConnection, kept: Kept, view: str, types: Types) -> bool:
     """Put what is kept before the view of the same name. Return whether it can be read as what the view has."""
     path = literal(str(kept.path(f"{view}.parquet")))
     names = [column.name for column in load_views()[view].columns]
-    if any((view, name) not in types for name in names):
+    kinds = types.get(view, {})
+    if any(name not in kinds for name in names):
         return False
     # The file of a stranger may have other types.
-    columns = ", ".join(f"{quote(name)}::{types[view, name]} AS {quote(name)}" for name in names)
+    columns = ", ".join(f"{quote(name)}::{kinds[name]} AS {quote(name)}" for name in names)
     try:
         connection.execute(
             f"CREATE OR REPLACE TEMP TABLE {quote(view)} AS SELECT {columns} FROM read_parquet({path})"
@@ -297,10 +291,7 @@ def _show(connection: duckdb.DuckDBPyConnection, kept: Kept, view: str, types: T
 
 def _short(connection: duckdb.DuckDBPyConnection) -> set[str]:
     """Return the views that were worked out, and whose rows are worth a file."""
-    found = connection.execute(
-        f"SELECT table_name FROM duckdb_tables() WHERE temporary AND estimated_size <= {_ROWS_MAX}"
-    ).fetchall()
-    return {name for (name,) in found}
+    return {name for name, rows in made(connection).items() if rows <= _ROWS_MAX}
 
 
 def _keep(connection: duckdb.DuckDBPyConnection, kept: Kept, views: Sequence[str]) -> None:

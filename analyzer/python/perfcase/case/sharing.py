@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 
+from perfcase.case.parsed import parsed
 from perfcase.case.query import sql_error, whole
 from perfcase.case.window import is_cut
 from perfcase.catalogue.rules import Rule, enough, fired, fired_columns, judged, load_rules, sorted_findings
@@ -26,6 +27,7 @@ _NEVER = ("stack_weight", "fd_call", "run_queue_wait")
 made."""
 _NOT_OF_THE_WHOLE = "followed_state"
 """To copy all states takes longer than to read them for each reader; in a part, each reader would have to cut them."""
+_COVERAGE = "view_coverage"
 FINDINGS = ("finding", "finding_coverage")
 """Views that are made of all rules."""
 _TABLE_ROWS_MAX = 200_000
@@ -43,10 +45,13 @@ def _share(connection: duckdb.DuckDBPyConnection, wanted: Counter[str], rules: C
     tables, views = _read_often(load_views(), wanted, rules)
     if whole(connection) and wanted[_NOT_OF_THE_WHOLE] < 2:
         views = [name for name in views if name != _NOT_OF_THE_WHOLE]
-    shared = [*_short(connection, tables), *views]
-    there = _shared(connection)
+    there = made(connection)
+    shared = [name for name in (*_short(connection, tables), *views) if name not in there]
+    # DuckDB plans a view that has nothing to show as long as any other.
+    unfed = _unfed(connection) if _COVERAGE in there else set()
+    _make_empty(connection, [name for name in shared if name in unfed])
     for name in shared:
-        if name in there:
+        if name in unfed:
             continue
         try:
             connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(name)} AS FROM {quote(name)}").fetchall()
@@ -54,6 +59,33 @@ def _share(connection: duckdb.DuckDBPyConnection, wanted: Counter[str], rules: C
             # What cannot be worked out is left to its readers, who say so.
             if isinstance(error, duckdb.InterruptException):
                 raise
+
+
+def _unfed(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Return the views that cannot have rows, because a table that they need has none. The findings are no such views: they are of rules."""
+    rows = connection.execute(f"SELECT view_name FROM {_COVERAGE} WHERE kind = 'view' AND NOT is_fed").fetchall()
+    return {name for (name,) in rows} - {*FINDINGS}
+
+
+def _make_empty(connection: duckdb.DuckDBPyConnection, views: Collection[str]) -> None:
+    if not views:
+        return
+    columns = types(connection)
+    for name in views:
+        listed = ", ".join(f"{quote(column)} {kind}" for column, kind in columns[name].items())
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(name)} ({listed})").fetchall()
+
+
+def types(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]:
+    """Return the types of the columns of all tables and views, by their names: in one statement, as DESCRIBE plans a view."""
+    asked = (
+        "SELECT table_name, column_name, data_type FROM duckdb_columns()"
+        " WHERE NOT internal AND database_name <> 'temp' ORDER BY table_name, column_index"
+    )
+    found: dict[str, dict[str, str]] = {}
+    for name, column, kind in connection.execute(asked).fetchall():
+        found.setdefault(name, {})[column] = kind
+    return found
 
 
 def share_findings(connection: duckdb.DuckDBPyConnection, later: Iterable[str] = ()) -> list[PerfcaseError]:
@@ -86,9 +118,9 @@ def share_findings(connection: duckdb.DuckDBPyConnection, later: Iterable[str] =
             try:
                 is_enough = "true"
                 if rule.judged_when:
-                    ((_, found, _),) = connection.execute(enough(rule)).fetchall()
+                    ((_, found, _),) = connection.execute(parsed(connection, enough(rule))).fetchall()
                     is_enough = "NULL" if found is None else str(found)
-                connection.execute(f"INSERT INTO fired BY NAME {fired(rule)}").fetchall()
+                connection.execute(parsed(connection, _insert(rule))).fetchall()
             except duckdb.Error as error:
                 if isinstance(error, duckdb.InterruptException):
                     raise
@@ -103,16 +135,29 @@ def share_findings(connection: duckdb.DuckDBPyConnection, later: Iterable[str] =
     return failures
 
 
+def statements() -> Iterator[str]:
+    """Yield those of ``share_findings`` that are long."""
+    for rule in load_rules().values():
+        yield _insert(rule)
+        if rule.judged_when:
+            yield enough(rule)
+
+
+def _insert(rule: Rule) -> str:
+    return f"INSERT INTO fired BY NAME {fired(rule)}"
+
+
 def forget(connection: duckdb.DuckDBPyConnection, *, is_all: bool = False) -> None:
     """Drop the tables of ``share`` that have other rows in another window. ``is_all``: the others, too, except the findings, which are
     checked when they are read."""
-    for name in _shared(connection):
+    for name in made(connection):
         if name not in FINDINGS if is_all else _has_time(name):
             connection.execute(f"DROP TABLE temp.{quote(name)}").fetchall()
 
 
-def _shared(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    return [name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall()]
+def made(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    """Return by name how many rows each table of ``share`` has."""
+    return dict(connection.execute("SELECT table_name, estimated_size FROM duckdb_tables() WHERE temporary").fetchall())
 
 
 @cache

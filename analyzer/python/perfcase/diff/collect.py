@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 from perfcase.case.kept import kept_of, recall_views
+from perfcase.case.parsed import parsed
 from perfcase.case.query import sql_errors
-from perfcase.case.sharing import share
+from perfcase.case.sharing import made, share
 from perfcase.case.span import recorded_in, recorded_ns, spans
 from perfcase.catalogue.declared import Measure
 from perfcase.catalogue.schema import quote
@@ -80,19 +81,25 @@ def collect_all(
     known = {view.name: read_kept(kept.recall(view.name)) for view in views} if kept else {}
     new = [view for view in views if not known.get(view.name)]
     if len(new) > 1:
-        recall_views(connection, with_dependencies(load_views(), [view.name for view in new]))
+        there = made(connection)
+        closure = with_dependencies(load_views(), [view.name for view in new])
+        recall_views(connection, [name for name in closure if name not in there])
         share(connection, asked(new))
-    made = {}
+    empty = {name for name, rows in made(connection).items() if not rows}
+    spans: dict[str, int | None] = {}
+    found = {}
     for view in new:
         try:
-            made[view.name] = replace(figures(connection, view), recorded_ns=recorded_ns(connection, view.name))
+            # To plan what a view without rows is asked takes as long as for any other.
+            read = Collected({}, _has_intervals(view)) if view.name in empty else figures(connection, view)
+            found[view.name] = replace(read, recorded_ns=recorded_ns(connection, view.name, spans))
         except PerfcaseError as error:
             if too_large is None or error.kind != "environment":
                 raise
             too_large[view.name] = str(error)
     if kept:
-        kept.remember_all({name: to_keep(collected) for name, collected in made.items()})
-    return {**{name: collected for name, collected in known.items() if collected}, **made}
+        kept.remember_all({name: to_keep(collected) for name, collected in found.items()})
+    return {**{name: collected for name, collected in known.items() if collected}, **found}
 
 
 def asked(views: Iterable[View]) -> list[str]:
@@ -133,16 +140,10 @@ def reads(view: View) -> list[str]:
 @sql_errors()
 def figures(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
     """Read a view once (twice with a median)."""
-    measures = [measure for measure in view.diff.measures if measure.kind != "median"]
-    if view.diff.whole:
-        measures.append(Measure(view.diff.whole, "max"))
-    columns = {column.name for column in view.columns}
-    time = next((name for name in ("snapshot", "ts_ns") if name in columns), None)
-    is_series = time is not None and ("interval_ns" in columns or time == "snapshot" or not view.diff.keys)
-    sql = _of_series(view, measures, columns, time) if is_series else _at_once(view, measures, columns)
+    measures = _at_a_time(view)
     width = len(view.diff.keys)
     rows: dict[Key, dict[str, Figure]] = {}
-    for row in connection.execute(sql).fetchall():
+    for row in connection.execute(parsed(connection, _figures_sql(view))).fetchall():
         key, (slots, seen, seen_full), found = row[:width], row[width : width + 3], row[width + 3 :]
         if not seen:
             continue
@@ -153,9 +154,38 @@ def figures(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
                 rows[key][measure.name] = figure
     for measure in view.diff.measures:
         if measure.kind == "median":
-            for *key, value in connection.execute(_median(view, measure)).fetchall():
+            for *key, value in connection.execute(parsed(connection, _median(view, measure))).fetchall():
                 rows.setdefault(tuple(key), {})[measure.name] = Figure(float(value), None)
-    return Collected(rows, is_series)
+    return Collected(rows, _has_intervals(view))
+
+
+def statements(views: Iterable[View]) -> Iterator[str]:
+    """Yield those that ``figures`` asks."""
+    for view in views:
+        if view.diff:
+            yield _figures_sql(view)
+            yield from (_median(view, measure) for measure in view.diff.measures if measure.kind == "median")
+
+
+def _at_a_time(view: View) -> list[Measure]:
+    """Return the measures that are read at once."""
+    measures = [measure for measure in view.diff.measures if measure.kind != "median"]
+    return [*measures, Measure(view.diff.whole, "max")] if view.diff.whole else measures
+
+
+def _figures_sql(view: View) -> str:
+    measures, columns = _at_a_time(view), {column.name for column in view.columns}
+    return _of_series(view, measures, columns) if _has_intervals(view) else _at_once(view, measures, columns)
+
+
+def _time(columns: Set[str]) -> str | None:
+    return next((name for name in ("snapshot", "ts_ns") if name in columns), None)
+
+
+def _has_intervals(view: View) -> bool:
+    columns = {column.name for column in view.columns}
+    time = _time(columns)
+    return time is not None and ("interval_ns" in columns or time == "snapshot" or not view.diff.keys)
 
 
 def _at_once(view: View, measures: Sequence[Measure], columns: Set[str]) -> str:
@@ -167,8 +197,9 @@ def _at_once(view: View, measures: Sequence[Measure], columns: Set[str]) -> str:
       FROM ({_read(view, measures, columns)}) GROUP BY {", ".join(keys) or "()"}"""
 
 
-def _of_series(view: View, measures: Sequence[Measure], columns: Set[str], time: str) -> str:
+def _of_series(view: View, measures: Sequence[Measure], columns: Set[str]) -> str:
     """Return SQL of a view that has intervals."""
+    time = _time(columns)
     keys = _keys(view)
     listed = "".join(f"{key}, " for key in keys)
     interval = "interval_ns::DOUBLE" if "interval_ns" in columns else "NULL::DOUBLE"

@@ -1,20 +1,22 @@
 """What an imported folder keeps for histories: the figures of its views, a line of JSON for each view.
 
 The import works out half of the views for the findings and the report, and keeps all their figures in passing. A server's import also works out
-the views in which captures are compared: to ask a thousand captures later takes a minute. Those of another view are kept when one of them is
-asked for. A line is found without reading the others: a history looks at one line of each of a thousand captures.
+the others: to ask a thousand captures later takes a minute. Those of another view are kept when one of them is asked for. A line is found
+without reading the others: a history looks at one line of each of a thousand captures.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import astuple
 from typing import Any
 
+from perfcase.case import sharing
 from perfcase.case.kept import SIZE_MAX, Kept, kept_of
-from perfcase.case.sharing import FINDINGS, share
+from perfcase.case.sharing import FINDINGS
 from perfcase.catalogue.views import load_views
 from perfcase.errors import PerfcaseError
 from perfcase.fleet import compared, metric
@@ -24,25 +26,43 @@ from perfcase.lazy import duckdb
 Told = str | dict[str, list[Any]]
 """The figures of a view as JSON has them: by ``key_of``, the fields of a ``Reading``; or why the view has no rows, and so no figures."""
 _NAME = "figures.jsonl"
+_OTHERS_S = 10.0
+"""An import begins no other view after so many seconds of them: of most captures all take one, of one with millions of events more than the import."""
 _OF_VIEW_MAX = 256
 """Figures that are kept of a view: the latest."""
 
 
-def work_out(connection: duckdb.DuckDBPyConnection) -> dict[str, Told]:
-    """Return the usual figures of all views that the connection has worked out, and of those that have nothing to show.
+def work_out(connection: duckdb.DuckDBPyConnection, *, is_thorough: bool = False) -> dict[str, Told]:
+    """Return the usual figures of all views that the connection has worked out, and of those that have nothing to show. ``is_thorough``: also
+    of other views, as far as there is time.
 
     Raises:
+        PerfcaseError: a view that was worked out cannot be read.
         duckdb.Error: the capture cannot be read.
     """
-    made = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall()}
+    made = sharing.made(connection)
     rows = connection.execute("SELECT view_name FROM view_coverage WHERE kind = 'view' AND NOT is_fed").fetchall()
     unfed = {name for (name,) in rows}
     ((duration_ns,),) = connection.execute("SELECT max(try_cast(duration_ns AS BIGINT)) FROM capture").fetchall()
-    found: dict[str, Told] = {**metric.no_rows(connection, [name for name in load_views() if name in unfed])}
+    views = load_views()
+    empty = [name for name in views if name in unfed or (made.get(name) == 0 and name not in FINDINGS)]
+    why = metric.no_rows(connection, empty)
+    columns = sharing.types(connection)
+    found: dict[str, Told] = {name: why[name] for name in empty if name in unfed}
     known: dict[str, int | None] = {}
-    for name, view in load_views().items():
-        if name in made - unfed:
-            found[name] = to_keep(metric.read_usual(connection, view, duration_ns, known))
+    for name in [name for name in views if name in made and name not in unfed]:
+        if name in why:
+            wanted = metric.usual(views[name], columns[name])
+            found[name] = to_keep({each: metric.none(each, why[name]) for each in wanted})
+        else:
+            found[name] = to_keep(metric.read_usual(connection, views[name], columns[name], duration_ns, known))
+    begun = time.monotonic()
+    for name in [name for name in views if is_thorough and name not in found]:
+        if time.monotonic() - begun > _OTHERS_S:
+            break
+        # A history that follows such a figure says what is wrong with it.
+        with suppress(PerfcaseError):
+            found[name] = to_keep(metric.read_usual(connection, views[name], columns[name], duration_ns, known))
     return found
 
 
@@ -91,18 +111,17 @@ def keep(kept: Kept, told: Mapping[str, Told]) -> None:
 
 
 def keep_all(connection: duckdb.DuckDBPyConnection, *, is_thorough: bool = False) -> dict[str, Told]:
-    """Keep what ``work_out`` returns with the capture that the connection sees all of, and return it. ``is_thorough``: work out the views in
-    which captures are compared before. Findings that are not kept may lack some that could not be worked out: then their figures are not kept
+    """Keep what ``work_out`` returns with the capture that the connection sees all of, and return it. ``is_thorough``: those of all views. Findings that are not kept may lack some that could not be worked out: then their figures are not kept
     either."""
     if is_thorough:
         fed = connection.execute("SELECT view_name FROM view_coverage WHERE kind = 'view' AND is_fed").fetchall()
         views = load_views()
         wanted = [name for (name,) in fed if name in views and views[name].diff]
         # Twice: what is asked for once would stay a view.
-        share(connection, [*wanted, *wanted])
+        sharing.share(connection, [*wanted, *wanted])
         with suppress(PerfcaseError):
             compared.work_out(connection)
-    told = work_out(connection)
+    told = work_out(connection, is_thorough=is_thorough)
     kept = kept_of(connection, told)
     if not kept or not all(kept.has(f"{view}.parquet") for view in FINDINGS):
         told = {view: known for view, known in told.items() if view not in FINDINGS}
