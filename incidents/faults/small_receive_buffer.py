@@ -7,7 +7,9 @@ import time
 
 from programs import ask_redis, gunicorn, kept_clients, redis
 
-CAUSE = "the receive buffer of gunicorn's socket to redis (127.0.0.1:6379) is 4 kB: its window is closed again and again"
+CAUSE = (
+    "the receive buffer of gunicorn's socket to redis (127.0.0.1:6379) is 4 kB: its window is closed again and again"
+)
 NAMED = r"gunicorn.*(receive buffer|window)|(receive buffer|window).*gunicorn"
 BLAMED = r"^(client|gunicorn) .*(receive buffer|window|6379|redis)"
 MOVED = r"(receive buffer|window|6379|redis)"
