@@ -217,3 +217,33 @@ fn who_sleeps_between_tries_for_a_lock_waits_for_its_holder() {
     assert_eq!(slept(false, true), [(100, Cause::Sleep, 1, 77)], "who had it is not known");
     assert_eq!(slept(true, false), [], "it never had it: it may stand by");
 }
+
+/// Thread 1 waits for a lock that 2 gives it at 1000, after ten naps. 3 ran until 950; it slept from then on if it `ends`.
+fn napped(between: Option<i64>, ends: bool, second: i64) -> Story {
+    let mut story = story().slept(1, 0, 1000, 2).call(1, 0, 1010, "futex", Thing::Unknown).work(1, 0, 1010, Work::Request);
+    for start in (0..1000).step_by(100) {
+        story = story.woken(2, start, start + 100, 0, Doing::Sleeping, Context::Hardirq);
+        story = story.call(2, start, start + 100, "clock_nanosleep", Thing::Unknown);
+        let naps = &mut story.history.thread_mut(2).unwrap().naps;
+        naps.sleep(start, start + 100);
+        if between == Some(start) {
+            naps.call();
+        }
+    }
+    story.history.thread_mut(2).unwrap().naps.call();
+    story = story.ran(3, 0, 400, 0).queued(3, 400, 450, 0).ran(3, 450, if ends { 950 } else { 5_000_000 }, 0);
+    story = if ends { story.slept(3, 950, 6_000_000, 2) } else { story };
+    story.ran(4, 0, second, 1).of_process(7, &[1, 2, 3, 4])
+}
+
+#[test]
+fn naps_in_a_row_wait_for_the_thread_that_was_active_all_the_while() {
+    let due = |story: Story| story.blame(1);
+    let asleep = vec![(0, 1000, Cause::Sleep, 2, 1)];
+    let found = due(napped(None, true, 300));
+    assert_eq!(found[..2], [(0, 400, Cause::Running, 3, 2), (400, 450, Cause::CpuTaken, 3, 2)].map(|due| due)[..], "{found:?}");
+    assert_eq!(due(napped(None, false, 300)), asleep, "it goes on");
+    assert_eq!(due(napped(None, true, 800)), asleep, "another one ran too");
+    assert_eq!(due(napped(None, true, 300).of_process(8, &[3])), asleep, "it is of another process");
+    assert_eq!(due(napped(Some(800), true, 300)).last(), Some(&(900, 1000, Cause::Sleep, 2, 1)), "one nap after a call is a sleep");
+}
