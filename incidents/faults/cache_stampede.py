@@ -43,6 +43,6 @@ def play(scene):
         """,
         "--threads=12",
     )
-    kept_clients(scene, 8000, count=12, pause_s=0.03)
+    kept_clients(scene, 8000, count=12, pause_s=0.15)
     with scene.recording():
         time.sleep(1)
