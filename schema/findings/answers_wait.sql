@@ -99,7 +99,7 @@ WITH threshold AS (
     coalesce(sum(wait_ns) FILTER (is_handed), 0) AS handed_ns, coalesce(sum(wait_ns) FILTER (is_sibling), 0) AS sibling_ns,
     mode(frame_id ORDER BY frame_id) AS frame_id, count(frame_id) AS sample_count
   FROM (
-    -- Of several threads of a process the one that took most time is named.
+    -- The thread of a process that took most time is named.
     SELECT *, sum(wait_ns) OVER (PARTITION BY upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END, on_target, on_comm) AS comm_ns FROM told
   )
   GROUP BY upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END, on_target

@@ -52,7 +52,7 @@ WITH threshold AS (
   LEFT JOIN block_device AS v ON v.device = b.device
   GROUP BY s.upid, b.cause, o.comm, g.service_upid, b.on_call, on_target
 ), waited AS (
-  -- Of several threads of a process the one that took most time is named.
+  -- The thread of a process that took most time is named.
   SELECT upid, cause, arg_max(on_comm, (wait_ns, on_comm)) AS on_comm, on_upid, on_call, on_target, sum(wait_ns) AS wait_ns
   FROM waited_for
   GROUP BY upid, cause, on_upid, on_call, on_target

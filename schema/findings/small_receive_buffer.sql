@@ -27,7 +27,7 @@ WITH threshold AS (
 ), said AS (
   SELECT k.upid, k.peer, k.buffer_bytes, s.descriptor_id, s.exit_ts_ns, s.ret, starts_with(s.name, 'r') AS is_read,
     -- How many questions came before it.
-    count(*) FILTER (NOT starts_with(s.name, 'r')) OVER (PARTITION BY s.descriptor_id ORDER BY s.ts_ns, s.utid) AS turn
+    sum(CASE WHEN starts_with(s.name, 'r') THEN 0 ELSE 1 END) OVER (PARTITION BY s.descriptor_id ORDER BY s.ts_ns, s.utid) AS turn
   FROM small AS k
   JOIN descriptor AS d ON d.upid = k.upid AND @plain_address(d.local) = k.local AND @plain_address(d.peer) = k.peer
   JOIN syscall AS s ON s.descriptor_id = d.descriptor_id
