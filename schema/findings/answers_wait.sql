@@ -11,15 +11,15 @@
 --   between two equally long questions to one peer, of which the first was answered or refused, is a retry with back-off ("Site Reliability Engineering",
 --   chapter 22): the peer is named
 -- means: a faster service changes nothing: what it waits for decides. Where a timer decides, it may be meant to. A thread that had nothing to do and still made others wait
---   holds something (a lock, a row of a database, a slot of a pool) until its own client says more. Its command line at the moments at which it was read
---   meanwhile stands there: some programs write into it what they do (PostgreSQL's update_process_title: idle in transaction). One lock for all
+--   holds something (a lock, a row of a database, a slot of a pool) until its own client says more. Its client stands there, where that
+--   was recorded, with what it waited for itself, and its command line at the moments at which it was read meanwhile: some programs write into it what they do (PostgreSQL's update_process_title: idle in transaction). One lock for all
 --   threads (the interpreter's lock of CPython and Ruby) lets one of them run at a time: another process does what computes
 -- next: perfcase view process_command: all command lines, if programs write into them what they do
 -- next: perfcase view blame_by_comm: all causes, with the call and the other end of each
 -- next: perfcase view request_summary: what the slowest requests have that the usual ones have not
 -- next: perfcase flamegraph --blame: where in the program it waits
 -- about: what the answers wait for: the CPUs, a quota, a disk, a peer, or what a process waited for in vain; the requests at the service's addresses
--- follows from: calls_time_out, connection_queue, cpu_quota, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, head_of_line, name_search, noisy_neighbour, pool_full, slow_peer,
+-- follows from: calls_time_out, connection_queue, cpu_quota, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, head_of_line, name_search, noisy_neighbour, pages_dropped, pool_full, slow_peer,
 --   standing_queue, waits_above_disk
 -- taught by: Identifying an off-CPU bottleneck
 -- source: blame, block_device, descriptor, frame_label, proc_command, proc_process, process, recorded_span, recorder_thread, request,
@@ -27,7 +27,7 @@
 -- evidence: SELECT comm, call, cause, on_comm, on_call, on_target, wait_ns, wait_ratio, wait_count, wait_max_ns FROM blame_by_comm
 --   WHERE work = 'request' ORDER BY wait_ns DESC, comm, cause, on_comm, on_target
 WITH threshold AS (
-  SELECT 20 AS request_count, 5 AS slow_count, 10000000 AS request_ns, 100000000 AS critical_ns, 1000000 AS lock_ns, 0.5 AS share_ratio, 0.5 AS outstanding, 80 AS shown_count, 10 AS samples
+  SELECT 20 AS request_count, 5 AS slow_count, 10000000 AS request_ns, 100000000 AS critical_ns, 1000000 AS lock_ns, 0.5 AS share_ratio, 0.5 AS outstanding, 80 AS shown_count, 200 AS longest_count, 10 AS samples
 ), served AS (
   SELECT f.service_upid AS upid, count(*) AS request_count, avg(r.duration_ns) AS request_ns_avg, sum(r.duration_ns) AS total_ns,
     sum(r.duration_ns) / any_value(c.duration_ns) AS outstanding
@@ -94,12 +94,15 @@ WITH threshold AS (
   )
   GROUP BY ALL
 ), cause AS (
-  SELECT upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END AS on_upid, on_target, mode(on_comm ORDER BY on_comm) AS on_comm,
+  SELECT upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END AS on_upid, on_target, arg_max(on_comm, (comm_ns, on_comm)) AS on_comm,
     mode(on_call ORDER BY on_call) AS on_call, mode(idle_target ORDER BY idle_target) AS idle_target, sum(wait_ns) AS wait_ns, sum(thread_ns) AS thread_ns,
     coalesce(sum(wait_ns) FILTER (is_handed), 0) AS handed_ns, coalesce(sum(wait_ns) FILTER (is_sibling), 0) AS sibling_ns,
     mode(frame_id ORDER BY frame_id) AS frame_id, count(frame_id) AS sample_count
-  FROM told
-  GROUP BY ALL
+  FROM (
+    -- The thread of a process that took most time is named.
+    SELECT *, sum(wait_ns) OVER (PARTITION BY upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END, on_target, on_comm) AS comm_ns FROM told
+  )
+  GROUP BY upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END, on_target
 ), named AS (
   SELECT c.*, CASE WHEN 2 * f.wait_ns > c.wait_ns THEN
       CASE WHEN 2 * f.file_ns > f.wait_ns THEN f.locked_file || ' (flock, fcntl)' WHEN 2 * f.file_ns > f.known_ns THEN f.locked_file || ' (flock, fcntl; where the file is known)' ELSE 'a file (flock, fcntl)' END END AS lock, c.cause = 'running' AND 2 * c.handed_ns > c.wait_ns AND c.on_upid = c.upid AS is_own_lock,
@@ -138,6 +141,50 @@ WITH threshold AS (
     WHERE b.work = 'request' AND b.cause = 'no_work' AND b.depth > 0
   )
   GROUP BY upid, on_upid
+), held AS (
+  -- The longest times in which somebody that had nothing to do held what was needed, and the connection of its client.
+  SELECT f.service_upid AS upid, coalesce(g.service_upid, o.upid) AS on_upid, b.ts_ns, b.ts_ns + b.duration_ns AS end_ns, b.duration_ns,
+    @plain_address(d.peer) AS local, @plain_address(d.local) AS peer
+  FROM blame AS b
+  JOIN thread AS t USING (utid)
+  JOIN service_process AS f ON f.upid = t.upid
+  JOIN thread AS o ON o.utid = b.on_utid
+  LEFT JOIN service_process AS g ON g.upid = o.upid
+  JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id
+  CROSS JOIN threshold AS h
+  WHERE b.work = 'request' AND b.cause = 'no_work' AND b.depth > 0 AND d.peer IS NOT NULL
+  QUALIFY row_number() OVER (PARTITION BY f.service_upid, coalesce(g.service_upid, o.upid) ORDER BY b.duration_ns DESC, b.ts_ns, b.utid) <= h.longest_count
+), asker AS (
+  -- The threads that ask over it.
+  SELECT DISTINCT @plain_address(local) AS local, @plain_address(peer) AS peer, upid, utid FROM socket_turn WHERE is_client
+), client AS (
+  SELECT h.upid, h.on_upid, a.upid AS client_upid, sum(h.duration_ns) AS held_ns
+  FROM held AS h
+  JOIN (SELECT DISTINCT local, peer, upid FROM asker) AS a ON a.local = h.local AND (a.peer = h.peer OR h.peer IS NULL)
+  WHERE a.upid <> h.upid
+  GROUP BY h.upid, h.on_upid, a.upid
+  QUALIFY row_number() OVER (PARTITION BY h.upid, h.on_upid ORDER BY sum(h.duration_ns) DESC, a.upid) = 1
+), meanwhile AS (
+  -- What this client waited for most.
+  SELECT h.upid, h.on_upid, b.cause, o.upid AS waited_upid, mode(o.comm ORDER BY o.comm) AS waited_comm, mode(b.on_call ORDER BY b.on_call) AS on_call, coalesce(d.peer, d.target) AS target,
+    sum(least(b.ts_ns + b.duration_ns, h.end_ns) - greatest(b.ts_ns, h.ts_ns)) AS wait_ns
+  FROM held AS h
+  JOIN client AS c USING (upid, on_upid)
+  JOIN asker AS a ON a.upid = c.client_upid AND a.local = h.local AND (a.peer = h.peer OR h.peer IS NULL)
+  JOIN blame AS b ON b.utid = a.utid AND b.work IN ('request', 'call') AND b.ts_ns < h.end_ns AND b.ts_ns + b.duration_ns > h.ts_ns
+  LEFT JOIN thread AS o ON o.utid = b.on_utid
+  LEFT JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id
+  GROUP BY h.upid, h.on_upid, b.cause, o.upid, coalesce(d.peer, d.target)
+  QUALIFY row_number() OVER (PARTITION BY h.upid, h.on_upid ORDER BY sum(least(b.ts_ns + b.duration_ns, h.end_ns) - greatest(b.ts_ns, h.ts_ns)) DESC, b.cause, o.upid, coalesce(d.peer, d.target)) = 1
+), behind AS (
+  SELECT c.upid, c.on_upid, format('; its client: {} ({}){}', coalesce(p.name, '?'), p.pid, CASE WHEN m.wait_ns > h.share_ratio * c.held_ns THEN
+      ', which waited then for ' || @due(NULL, m.cause, CASE WHEN m.waited_comm IS NOT NULL THEN format('the thread {} of {} ({})', m.waited_comm, coalesce(q.name, '?'), q.pid) END, m.target, m.on_call)
+      ELSE '' END) AS text
+  FROM client AS c
+  JOIN process AS p ON p.upid = c.client_upid
+  CROSS JOIN threshold AS h
+  LEFT JOIN meanwhile AS m ON m.upid = c.upid AND m.on_upid = c.on_upid
+  LEFT JOIN process AS q ON q.upid = m.waited_upid
 )
 SELECT
   @severity(s.request_ns_avg >= h.critical_ns AND NOT c.is_timer, NOT c.is_timer AND s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding) AS severity,
@@ -150,7 +197,7 @@ SELECT
       CASE WHEN c.cause <> 'network' THEN coalesce(CASE WHEN 2 * c.sibling_ns > c.wait_ns THEN 'another of its processes, ' ELSE 'the thread ' END || c.on_comm, '') || CASE WHEN c.on_upid IS DISTINCT FROM c.upid OR c.on_comm IS NULL THEN format('{}{} ({})', CASE WHEN c.on_comm IS NULL THEN '' ELSE ' of ' END, coalesce(q.name, '?'), q.pid) ELSE '' END END,
       coalesce(c.on_target, c.idle_target), c.on_call) || CASE WHEN 2 * i.wait_ns > c.wait_ns THEN ', most of it for ' || i.file ELSE '' END ||
       CASE WHEN c.cause = 'no_work' AND e.command_line IS NOT NULL THEN format('; its command line then: {}{}', left(e.command_line, h.shown_count),
-        CASE WHEN length(e.command_line) > h.shown_count THEN '…' ELSE '' END) ELSE '' END END ||
+        CASE WHEN length(e.command_line) > h.shown_count THEN '…' ELSE '' END) ELSE '' END || CASE WHEN c.cause = 'no_work' THEN coalesce(n.text, '') ELSE '' END END ||
     coalesce(format('; that of who waited: {}{}', left(w.command_line, h.shown_count), CASE WHEN length(w.command_line) > h.shown_count THEN '…' ELSE '' END), '')) AS message,
   @whole(c.thread_ns) AS cost_ns,
   [CASE c.cause WHEN 'cpu_taken' THEN 'the CPUs' WHEN 'quota' THEN 'quota of process ' || c.on_upid
@@ -162,6 +209,7 @@ JOIN served AS s USING (upid)
 JOIN process AS p USING (upid)
 LEFT JOIN process AS q ON q.upid = c.on_upid
 LEFT JOIN title AS e ON e.upid = c.upid AND e.on_upid = c.on_upid
+LEFT JOIN behind AS n ON n.upid = c.upid AND n.on_upid = c.on_upid
 LEFT JOIN own_title AS w ON w.upid = c.upid
 LEFT JOIN disk_file AS i ON c.cause = 'disk' AND i.upid = c.upid AND i.on_target = c.on_target
 CROSS JOIN threshold AS h

@@ -1,6 +1,7 @@
 -- closed_unanswered: Connections are closed by the other end without any answer
 -- condition: on 5 connections or more of a process to one peer, a tenth or more of those on which it wrote something, the other end closed (a read returned 0, the
---   end of the file: recv(2)) or reset it (ECONNRESET, which is also what a close makes of a question that was not read: RFC 2525, 2.17) and had not sent a byte. Where the process itself had said before that it sends no more (shutdown(2)), the end is its answer. Critical from half. Where the process at the other end is in the
+--   end of the file: recv(2)) or reset it (ECONNRESET, which is also what a close makes of a question that was not read: RFC 2525, 2.17) and had not sent a byte, or none since the last question, if that
+--   is as long as the shortest one that was answered (TLS says a word before it ends, RFC 8446, 6.1). Where the process itself had said before that it sends no more (shutdown(2)), the end is its answer. Critical from half. Where the process at the other end is in the
 --   recording too, the message has how many of its processes ended with a request under way, and whether a signal was sent just before (kill(2)), or
 --   that one of them closed half as many connections or more without reading from them: it turns them away
 -- means: the question was read or not, nobody knows, and it was not answered: the server died in the middle (a crash, a watchdog such as gunicorn's --timeout,
@@ -33,15 +34,38 @@ WITH threshold AS (
   FROM syscall AS s
   WHERE s.descriptor_id IN (SELECT descriptor_id FROM client)
   GROUP BY s.descriptor_id
+), spoken AS (
+  -- What was said and heard on each connection, in its order.
+  SELECT s.descriptor_id, s.ts_ns, s.exit_ts_ns, s.ret, starts_with(s.name, 'w') OR starts_with(s.name, 'send') AS is_question, lag(s.exit_ts_ns) OVER w AS before_ns,
+    lag(is_question) OVER w IS NOT DISTINCT FROM false AS is_next, lead(is_question) OVER w AS more
+  FROM syscall AS s
+  WHERE s.ret > 0 AND s.descriptor_id IN (SELECT descriptor_id FROM client) AND s.name IN ('write', 'writev', 'send', 'sendto', 'sendmsg', 'sendmmsg',
+    'sendfile', 'sendfile64', 'read', 'readv', 'recv', 'recvfrom', 'recvmsg', 'recvmmsg')
+  WINDOW w AS (PARTITION BY s.descriptor_id ORDER BY s.ts_ns)
+), usual AS (
+  SELECT c.upid, c.peer, min(s.ret) AS least_bytes, avg(s.ts_ns - s.before_ns) FILTER (s.is_next) AS idle_ns
+  FROM spoken AS s
+  JOIN client AS c USING (descriptor_id)
+  WHERE s.is_question AND s.more = false
+  GROUP BY c.upid, c.peer
+), last_said AS (
+  -- A question after an answer, of which nothing was heard.
+  SELECT descriptor_id, ret AS bytes, exit_ts_ns AS said_ns, ts_ns - before_ns AS idle_ns FROM spoken WHERE is_question AND is_next AND more IS NULL
 ), asked AS (
   -- Who has said that it sends no more waits for the end, not for an answer (a shipper of logs or metrics).
-  SELECT * FROM moved WHERE has_asked AND NOT has_parted
+  SELECT m.*, c.upid, c.peer, l.idle_ns, m.end_ns IS NOT NULL AND (NOT m.is_answered OR l.bytes >= u.least_bytes AND l.said_ns < m.end_ns) IS TRUE AS is_closed,
+    u.idle_ns AS usual_idle_ns
+  FROM moved AS m
+  JOIN client AS c USING (descriptor_id)
+  LEFT JOIN last_said AS l USING (descriptor_id)
+  LEFT JOIN usual AS u USING (upid, peer)
+  WHERE m.has_asked AND NOT m.has_parted
 ), total AS (
-  SELECT c.upid, c.peer, count(*) AS asked_count, count(*) FILTER (NOT m.is_answered AND m.end_ns IS NOT NULL) AS closed_count,
-    count(*) FILTER (NOT m.is_answered AND m.is_reset) AS reset_count, list(m.end_ns) FILTER (NOT m.is_answered AND m.end_ns IS NOT NULL) AS ends
-  FROM client AS c
-  JOIN asked AS m USING (descriptor_id)
-  GROUP BY c.upid, c.peer
+  SELECT upid, peer, count(*) AS asked_count, count(*) FILTER (is_closed) AS closed_count, count(*) FILTER (is_closed AND is_reset) AS reset_count,
+    list(end_ns) FILTER (is_closed) AS ends, count(*) FILTER (is_closed AND is_answered) AS used_count, avg(idle_ns) FILTER (is_closed AND is_answered) AS idle_ns,
+    any_value(usual_idle_ns) AS usual_idle_ns
+  FROM asked
+  GROUP BY upid, peer
 ), found AS (
   SELECT t.*, t.closed_count / t.asked_count AS closed_ratio FROM total AS t CROSS JOIN threshold AS h
   WHERE t.closed_count >= h.closed_count AND t.closed_count >= h.closed_ratio * t.asked_count
@@ -103,8 +127,10 @@ WITH threshold AS (
 )
 SELECT
   @severity(f.closed_ratio >= h.critical_ratio, true) AS severity, format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject,
-  format('{} of its {} connections to {} on which it asked something were closed without an answer ({:.1f} %){}, the first at {:.2f} s{}{}{}', f.closed_count, f.asked_count, f.peer,
+  format('{} of its {} connections to {} on which it asked something were closed without an answer ({:.1f} %){}, the first at {:.2f} s{}{}{}{}', f.closed_count, f.asked_count, f.peer,
     100 * f.closed_ratio, CASE WHEN f.reset_count > 0 THEN format(', {} of them by a reset', f.reset_count) ELSE '' END, list_min(f.ends) / 1e9,
+    CASE WHEN f.used_count > 0 THEN format('; {} of them had answered before, and were idle for {:.1f} ms on average before the question{}', @whole(f.used_count), f.idle_ns / 1e6,
+      coalesce(format(', those with an answer for {:.1f} ms', f.usual_idle_ns / 1e6), '')) ELSE '' END,
     coalesce((SELECT format('; {} of the processes of {} ({}) ended with a request under way', @whole(sum(d.died_count)), any_value(q.name), min(q.pid)) FROM died AS d JOIN process AS q ON q.upid = d.service_upid
       WHERE d.upid = f.upid AND d.peer = f.peer HAVING count(*) > 0), ''),
     coalesce(k.text, ''), coalesce(z.text, '')) AS message,

@@ -38,9 +38,9 @@ WITH threshold AS (
   CROSS JOIN threshold AS h
   JOIN recorded_span AS c ON c.table_name = 'syscall' AND c.duration_ns > 0
   WHERE q.request_count >= h.request_count AND q.unread_avg_ns >= h.unread_ns AND q.unread_ns >= h.share_ratio * q.gap_ns AND q.unread_ns >= h.outstanding * c.duration_ns
-), waited AS (
+), waited_for AS (
   -- The clients' waits for this service, by what they were due to.
-  SELECT s.upid, b.cause, mode(o.comm ORDER BY o.comm) AS on_comm, g.service_upid AS on_upid, b.on_call,
+  SELECT s.upid, b.cause, o.comm AS on_comm, g.service_upid AS on_upid, b.on_call,
     CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device) ELSE coalesce(e.peer, e.target) END AS on_target, sum(b.duration_ns) AS wait_ns
   FROM suspect AS s
   JOIN (SELECT DISTINCT upid, utid, peer FROM read) AS r USING (upid)
@@ -50,7 +50,12 @@ WITH threshold AS (
   LEFT JOIN service_process AS g ON g.upid = o.upid
   LEFT JOIN descriptor AS e ON e.descriptor_id = b.on_descriptor_id
   LEFT JOIN block_device AS v ON v.device = b.device
-  GROUP BY s.upid, b.cause, g.service_upid, b.on_call, on_target
+  GROUP BY s.upid, b.cause, o.comm, g.service_upid, b.on_call, on_target
+), waited AS (
+  -- The thread of a process that took most time is named.
+  SELECT upid, cause, arg_max(on_comm, (wait_ns, on_comm)) AS on_comm, on_upid, on_call, on_target, sum(wait_ns) AS wait_ns
+  FROM waited_for
+  GROUP BY upid, cause, on_upid, on_call, on_target
 ), due AS (
   SELECT upid, sum(wait_ns) AS total_ns, max(wait_ns) AS most_ns, arg_max({cause: cause, on_comm: on_comm, on_call: on_call, on_target: on_target}, (wait_ns, cause, on_comm, on_call, on_target)) AS most,
     coalesce(sum(wait_ns) FILTER (cause IN ('running', 'cpu_taken')), 0) AS ran_ns

@@ -62,6 +62,7 @@ pub(super) fn add_calls(
         if did.kind == CallKind::Sleep {
             thread.tries.sleep(did.start, did.end);
             thread.retries.sleep(did.start, did.end);
+            thread.naps.sleep(did.start, did.end);
         }
         let is_long = did.end.saturating_sub(did.start) >= SHORTEST_CALL_NS;
         let is_waiting = is_long && did.kind == CallKind::Poll && !did.is_ready();
@@ -69,6 +70,9 @@ pub(super) fn add_calls(
         let is_end = did.kind == CallKind::Send && matches!(names.name(name), Some(b"close" | b"shutdown"));
         if asks_nothing {
             thread.retries.sleep(did.start, did.end);
+            thread.naps.sleep(did.start, did.end);
+        } else if did.kind != CallKind::Sleep {
+            thread.naps.call();
         }
         let call = call_of(thread, things, &did, asks_nothing, is_end);
         if is_long && did.kind != CallKind::Futex {

@@ -356,6 +356,11 @@ impl Known<'_> {
         if is_in_time && let Some(holder) = self.let_go_by(utid, piece, call) {
             return End::By(holder, end);
         }
+        if kind == CallKind::Sleep
+            && let Some(ender) = self.history.thread(utid).and_then(|thread| thread.naps.at(piece.start))
+        {
+            return End::By(ender, end);
+        }
         let tries = self.tries(utid, piece, call);
         if let Some(nap) = tries.filter(|nap| nap.holder != NONE) {
             return End::By(nap.holder, end);

@@ -3,6 +3,7 @@
 use hashbrown::{HashMap, HashSet};
 
 use super::calls::{CallKind, CallName, NO_CALL};
+use super::naps::Naps;
 use super::retries::Retries;
 use super::tries::{LockCall, Locks, Tries};
 use crate::bound::Bound;
@@ -182,6 +183,8 @@ pub(super) struct Thread {
     pub(super) retries: Retries,
     /// Its tries for the locks of files.
     pub(super) tries: Tries,
+    /// Its sleeps without a call in between.
+    pub(super) naps: Naps,
 }
 
 impl Thread {
@@ -358,6 +361,15 @@ impl History {
             thread.tries.settle(utid as u32, &mut self.locks);
             thread.retries.settle();
         }
+        for utid in 0..self.threads.len() {
+            let mut naps = std::mem::take(&mut self.threads[utid].naps);
+            naps.settle(utid as u32, self);
+            self.threads[utid].naps = naps;
+        }
+    }
+
+    pub(super) fn cpu_count(&self) -> u32 {
+        self.cpus.len() as u32
     }
 
     /// Gives who ran on a CPU between two times, in the order of time.
@@ -378,6 +390,7 @@ impl History {
             thread.vain = Vain::default();
             thread.tries.forget(begin);
             thread.retries.forget(begin);
+            thread.naps.forget(begin);
             count += thread.pieces.len() + thread.calls.len();
         }
         for runs in &mut self.cpus {

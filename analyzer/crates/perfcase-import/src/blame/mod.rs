@@ -14,6 +14,7 @@ mod follow;
 mod history;
 mod input;
 mod measured;
+mod naps;
 mod output;
 mod parts;
 mod retries;

@@ -217,3 +217,37 @@ fn who_sleeps_between_tries_for_a_lock_waits_for_its_holder() {
     assert_eq!(slept(false, true), [(100, Cause::Sleep, 1, 77)], "who had it is not known");
     assert_eq!(slept(true, false), [], "it never had it: it may stand by");
 }
+
+/// Thread 1 waits for a lock that 2 gives it at 1000, after ten naps. 3 ran until 950; it slept from then on if it `ends`.
+fn napped(between: Option<i64>, ends: bool, second: i64) -> Story {
+    let mut story =
+        story().slept(1, 0, 1000, 2).call(1, 0, 1010, "futex", Thing::Unknown).work(1, 0, 1010, Work::Request);
+    for start in (0..1000).step_by(100) {
+        story = story.woken(2, start, start + 100, 0, Doing::Sleeping, Context::Hardirq);
+        story = story.call(2, start, start + 100, "clock_nanosleep", Thing::Unknown);
+        let naps = &mut story.history.thread_mut(2).unwrap().naps;
+        naps.sleep(start, start + 100);
+        if between == Some(start) {
+            naps.call();
+        }
+    }
+    story.history.thread_mut(2).unwrap().naps.call();
+    story = story.ran(3, 0, 400, 0).queued(3, 400, 450, 0).ran(3, 450, if ends { 950 } else { 5_000_000 }, 0);
+    story = if ends { story.slept(3, 950, 6_000_000, 2) } else { story };
+    story.ran(4, 0, second, 1).of_process(7, &[1, 2, 3, 4])
+}
+
+#[test]
+fn naps_in_a_row_wait_for_the_thread_that_was_active_all_the_while() {
+    let found = napped(None, true, 300).blame(1);
+    let active = [(0, 400, Cause::Running, 3, 2), (400, 450, Cause::CpuIdle, 3, 2), (450, 950, Cause::Running, 3, 2)];
+    assert_eq!(found[..3], active, "{found:?}");
+    let asleep =
+        |story: Story| story.blame(1).iter().map(|due| (due.2, due.3)).filter(|due| *due == (Cause::Sleep, 2)).count();
+    assert_eq!(asleep(napped(None, true, 300)), 0);
+    assert_eq!(asleep(napped(None, false, 300)), 10, "it goes on");
+    assert_eq!(asleep(napped(None, true, 800)), 10, "another one ran too");
+    assert_eq!(asleep(napped(None, true, 300).of_process(8, &[3])), 10, "it is of another process");
+    assert_eq!(asleep(napped(Some(800), true, 300)), 1, "a nap after another call is a sleep");
+    assert_eq!(asleep(napped(Some(0), true, 300)), 1, "a nap before another call is a sleep");
+}
