@@ -68,6 +68,14 @@ def test_nothing_outside_is_read(folder: Path, tmp_path: Path) -> None:
     assert found.line("inside.c", 1) == "one"
 
 
+def test_what_never_ends(folder: Path) -> None:
+    """A file of the kernel that waits for more: a folder of source files may be /."""
+    found = SourceText([Path("/")])
+    for path in ("/proc/kmsg", "/proc/self/mem", "/dev/zero", "/sys/kernel/tracing/trace_pipe"):
+        assert found.line(path, 1) is None, path
+    assert found.line(str(folder / "main.c"), 1) == "one"
+
+
 def test_what_is_large_or_no_text(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "long.c").write_text("x" * 10_000)
     (folder / "program").write_bytes(b"\x7fELF\0\0")

@@ -60,9 +60,12 @@ def _lines(folder: Path, path: Path) -> list[str] | None:
     """Return the lines of a file, if it is one of this folder and no link leads out."""
     try:
         found = path.resolve()
-        if not found.is_file() or not found.is_relative_to(folder) or found.stat().st_size > FILE_BYTES_MAX:
+        size = found.stat().st_size
+        # One of no bytes may be of /proc: to read some of those takes for ever, and to read others changes something.
+        if not found.is_file() or not found.is_relative_to(folder) or not 0 < size <= FILE_BYTES_MAX:
             return None
-        text = found.read_bytes()[:FILE_BYTES_MAX]
+        with found.open("rb") as file:
+            text = file.read(size)
     except (OSError, ValueError, RuntimeError):
         return None
     # Compilers count lines by line feeds alone.
