@@ -92,11 +92,9 @@ async def ask(here: Server, who: Who, http: Request, question: Question, media: 
         if kept := await found():
             return kept
         folders = [here.uploads.case(capture_id) for capture_id in ids]
-        order, readable = question.order(), folders
-        if operation_of(question.request) == "annotate":
-            source = here.settings.source
-            order, readable = {**order, "source": [*map(str, source)]}, [*folders, *source]
-        job = await stack.enter_async_context(here.jobs.answer(etag, order, readable, keep))
+        source = here.settings.source if operation_of(question.request) == "annotate" else ()
+        order = {**question.order(), "source": [*map(str, source)]}
+        job = await stack.enter_async_context(here.jobs.answer(etag, order, [*folders, *source], keep))
         output = job.output()
         # The first bytes decide between an answer and an error.
         first = await anext(output, b"")

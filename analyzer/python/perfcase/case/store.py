@@ -442,16 +442,12 @@ def _put_in_place(working: Path, target: Path) -> None:
 
 def _remove_leftovers(target: Path) -> None:
     """Remove the leftovers of killed imports. The lock is held, so no other import runs; the child of a killed one may write for a moment."""
-    for stale in target.parent.glob(f".{_glob_escape(target.name)}.importing-*"):
+    for stale in target.parent.glob(f".{glob.escape(target.name)}.importing-*"):
         end = time.monotonic() + _CHILD_ENDS_S
         shutil.rmtree(stale, ignore_errors=True)
         while stale.exists() and time.monotonic() < end:
             time.sleep(0.02)
             shutil.rmtree(stale, ignore_errors=True)
-
-
-def _glob_escape(name: str) -> str:
-    return "".join(f"[{char}]" if char in "*?[" else char for char in name)
 
 
 def _write_json(path: Path, value: object) -> None:

@@ -67,7 +67,7 @@ class Figures:
             numbers = "SELECT unnest($1::INTEGER[]) AS capture, unnest($2::VARCHAR[]) AS filename"
             source = f"(FROM read_parquet($3, filename = true) JOIN ({numbers}) USING (filename))"
             with suppress(duckdb.Error):
-                read = self._insert("capture", source, [[*files], [*files.values()], [*{*files.values()}]])
+                read = self._insert([*files], "capture", source, [[*files], [*files.values()], [*{*files.values()}]])
                 self._sources |= {number: _parquet(files[number]) for number in read}
                 yield from read
 
@@ -120,17 +120,19 @@ class Figures:
 
     def _read(self, number: int, source: str) -> bool:
         """Whether there was a figure."""
-        self._sources[number] = source
-        return bool(self._insert(str(number), source, []))
+        read = self._insert([number], str(number), source, [])
+        self._sources |= dict.fromkeys(read, source)
+        return bool(read)
 
-    def _insert(self, capture: str, source: str, values: list) -> set[int]:
-        """Add the figures of a source. Return the numbers of the captures that had one."""
-        rows = self._rows.execute(
+    def _insert(self, numbers: list[int], capture: str, source: str, values: list) -> set[int]:
+        """Add the figures of a source, which are of captures of these numbers. Return the numbers that had one."""
+        self._rows.execute(
             f"INSERT INTO figure SELECT {capture}, hash(view, key, measure), value FROM (SELECT * REPLACE (view::VARCHAR AS view,"
             f" key::VARCHAR[] AS key, measure::VARCHAR AS measure, value::DOUBLE AS value) FROM {source})"
-            " WHERE view || ' ' || measure IN (FROM known) RETURNING capture",
+            " WHERE view || ' ' || measure IN (FROM known)",
             values,
         )
+        rows = self._rows.execute("SELECT DISTINCT capture FROM figure WHERE list_contains($1, capture)", [numbers])
         return {number for (number,) in rows.fetchall()}
 
 

@@ -111,8 +111,8 @@ def keep(kept: Kept, told: Mapping[str, Told]) -> None:
 
 
 def keep_all(connection: duckdb.DuckDBPyConnection, *, is_thorough: bool = False) -> dict[str, Told]:
-    """Keep what ``work_out`` returns with the capture that the connection sees all of, and return it. ``is_thorough``: those of all views. Findings that are not kept may lack some that could not be worked out: then their figures are not kept
-    either."""
+    """Keep what ``work_out`` returns with the capture that the connection sees all of, and return it. ``is_thorough``: those of all views.
+    Findings that are not kept may lack some that could not be worked out: then their figures are not kept either."""
     if is_thorough:
         fed = connection.execute("SELECT view_name FROM view_coverage WHERE kind = 'view' AND is_fed").fetchall()
         views = load_views()

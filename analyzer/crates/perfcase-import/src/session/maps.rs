@@ -5,7 +5,8 @@ use crate::model::code::NO_CODE;
 use crate::model::maps::{is_anonymous, is_loader, is_memfd};
 use crate::model::regions::Region;
 
-/// Where modules are, with and without a random address of the kernel: Documentation/arch/x86/x86_64/mm.rst of Linux.
+/// Where modules are in a kernel that may have a random address (KERNEL_IMAGE_SIZE is 1 GiB); in others they begin 512 MiB lower:
+/// Documentation/arch/x86/x86_64/mm.rst of Linux. Above it no kernel has code of its own.
 const X86_64_MODULES: u64 = 0xffff_ffff_c000_0000;
 
 impl Session {
