@@ -140,7 +140,7 @@ def _named(shape: Any, document: dict[str, Any], parts: dict[str, Any]) -> Any: 
 
 def words() -> str:
     """Return the module with what is said before a capture is sent that is not redacted."""
-    names = ("NOT_REDACTED", "SHOWN_BY", "REMEDY", "NO_REMEDY")
+    names = ("NOT_REDACTED", "SHOWN_BY", "REMEDY")
     lines = [_BANNER, "", *(f"export const {name} = {json.dumps(getattr(privacy, name))};" for name in names)]
     return "\n".join(lines) + "\n"
 

@@ -59,7 +59,7 @@ def test_the_client_warns_and_a_server_refuses_before_anything_is_sent(
         client = perfcase_client.Client(f"http://127.0.0.1:{running.port}", running.token)
         for name, said in (
             ("x.perfcase", unredacted("x.perfcase")),
-            ("perf.data", unredacted("perf.data", is_archive=False)),
+            ("perf.data", unredacted("perf.data")),
         ):
             with pytest.warns(NotRedacted) as warned, pytest.raises(PerfcaseError, match="only captures that are red"):
                 client.upload(folder / name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections import Counter
+from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ OTHER = {
 _LISTED = "SELECT view_name FROM duckdb_views() WHERE NOT internal UNION SELECT table_name FROM table_rows ORDER BY 1"
 
 
-def differences(original: Path, redacted: Path, key: Path, names: set[str] | None = None) -> list[str]:
-    """The tables and views whose rows differ, with the first row of each side that the other does not have."""
+def differences(
+    original: Path, redacted: Path, key: Path, names: set[str] | None = None, other: Set[tuple[str, str]] = frozenset()
+) -> list[str]:
+    """The tables and views whose rows differ, with the first row of each side that the other does not have. ``other``: columns that differ too."""
     back = Back(Pseudonyms.read(key))
     found = []
     with _opened(original) as before, _opened(redacted) as after:
@@ -30,7 +33,7 @@ def differences(original: Path, redacted: Path, key: Path, names: set[str] | Non
         for (name,) in listed[0]:
             if names is not None and name not in names:
                 continue
-            sides = [_rows(before, name, None), _rows(after, name, back)]
+            sides = [_rows(before, name, None, OTHER | other), _rows(after, name, back, OTHER | other)]
             if sides[0] != sides[1]:
                 only = [sorted((a - b).elements(), key=repr)[:1] for a, b in (sides, sides[::-1])]
                 found.append(f"{name}: {only[0]} / {only[1]}")
@@ -77,9 +80,9 @@ def _opened(file: Path) -> Opened:
     return Opened(store.open_case(file), (), file)
 
 
-def _rows(case: Opened, name: str, back: Back | None) -> Counter[tuple[Any, ...]]:
+def _rows(case: Opened, name: str, back: Back | None, other: Set[tuple[str, str]]) -> Counter[tuple[Any, ...]]:
     relation = case.connection.sql(f'SELECT * FROM "{name}"')
-    skipped = [(name, column) in OTHER for column in relation.columns]
+    skipped = [(name, column) in other for column in relation.columns]
     rows: Counter[tuple[Any, ...]] = Counter()
     for some in [relation.fetchall()]:
         rows.update(

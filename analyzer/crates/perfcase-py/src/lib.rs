@@ -150,6 +150,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(events::print_events, module)?)?;
     module.add_function(wrap_pyfunction!(events::run_event_printer, module)?)?;
     module.add_function(wrap_pyfunction!(redact::unpack, module)?)?;
+    module.add_function(wrap_pyfunction!(redact::decompress_events, module)?)?;
     module.add_function(wrap_pyfunction!(redact::pack, module)?)?;
     module.add_function(wrap_pyfunction!(redact::symbol_names, module)?)?;
     module.add_function(wrap_pyfunction!(redact::some_symbol_names, module)?)?;

@@ -35,6 +35,13 @@ pub fn pack(
     packed.map_err(|error| errors::io(py, &out, &error))
 }
 
+/// Writes the events of a member again without compression, if they have one. Tells whether they had.
+#[pyfunction]
+pub fn decompress_events(py: Python<'_>, folder: PathBuf, member: String) -> PyResult<bool> {
+    let done = py.detach(|| perfcase_redact::decompress_events(&folder.join(&member)));
+    done.map_err(|refused| raise(py, &[member], refused))
+}
+
 /// The values in events, and what stands for them.
 #[pyclass]
 #[derive(Default)]

@@ -8,6 +8,7 @@
 //! | `substitute` | values that are found wherever they stand |
 //! | `visit`, `layout` | values that stand where the format of an event says it |
 //! | `perf_data`, `ftrace` | the events of both |
+//! | `plain` | compressed events without compression |
 //! | `unwound` | callers that were found in copies of stacks, as callchains |
 //! | `names` | names of functions in the tables of an object |
 //! | `elf` | where an object has them |
@@ -18,6 +19,7 @@ mod layout;
 mod names;
 mod pack;
 mod perf_data;
+mod plain;
 mod substitute;
 mod unwound;
 mod visit;
@@ -28,6 +30,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use perfcase_archive::{Content, Issue, Severity};
+use perfcase_decode::ftrace::trace_dat;
 
 pub use names::{SymbolName, renamed, some_names, symbol_names};
 pub use pack::{Packed, pack, unpack};
@@ -99,6 +102,23 @@ pub fn visit_events(folder: &Path, members: &[String], visitor: &mut Visitor) ->
         }
     }
     Ok(())
+}
+
+/// Writes the events of a file again without compression, if they have one. Tells whether they had.
+pub fn decompress_events(path: &Path) -> Result<bool, Refused> {
+    let copy = hidden(path);
+    let content = Content::map_file(path)?;
+    let written = match content.get(..trace_dat::MAGIC.len()) {
+        Some(trace_dat::MAGIC) => ftrace::write_plain(&content, &copy),
+        _ => plain::write(&content, &copy),
+    };
+    match written {
+        Ok(true) => fs::rename(&copy, path)?,
+        // A file that has none has no copy; of one that is damaged, only a part may be there.
+        Ok(false) => {}
+        Err(_) => drop(fs::remove_file(&copy)),
+    }
+    written
 }
 
 /// Gives the names of functions in a file of tables; `None` where it is more than tables.

@@ -1,4 +1,7 @@
 //! The records of a perf.data.
+//!
+//! What a processor traced (AUX) is in no format that is known here: it becomes zeros. So do the programs of BPF that perf saves: nothing
+//! reads them, and they hold addresses of the kernel.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -6,7 +9,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use perfcase_decode::format::EventFormat;
-use perfcase_decode::perf_data::bytes::ByteOrder;
+use perfcase_decode::perf_data::bytes::{ByteOrder, until_nul};
 use perfcase_decode::perf_data::features::number;
 use perfcase_decode::perf_data::header::{self, FileSections, Section};
 use perfcase_decode::perf_data::record::{HEADER_BYTES, RecordHeader, kind};
@@ -15,12 +18,17 @@ use perfcase_decode::perf_data::sample::{More, Plan};
 use perfcase_decode::perf_data::scan::scan;
 
 use crate::layout::Layout;
+use crate::plain::{Own, own_record, records_of};
 use crate::visit::Visitor;
 use crate::{Refused, damage, unwound};
 
 const TRACEPOINT: u32 = 2;
 /// The events of the recorder's own programs (`schema/README.md`, `stacks/perf.data`).
 const OWN: [&str; 3] = ["switch-stacks", "wakeup-stacks", "wait-stacks"];
+
+/// The records of perf itself that hold values.
+const OWN_KINDS: [u32; 5] =
+    [kind::HEADER_FEATURE, kind::AUXTRACE_INFO, kind::AUXTRACE, kind::AUXTRACE_ERROR, kind::BPF_METADATA];
 
 /// Changes with fewer bytes between them are written together, up to so many at once.
 const GAP_BYTES: usize = 64 << 10;
@@ -59,6 +67,9 @@ pub fn visit(file: &[u8], out: Option<&File>, visitor: &mut Visitor) -> Result<(
     }
     changed.write()?;
     let head = header::parse(file).map_err(|error| Refused::new(error.to_string()))?;
+    if OWN_KINDS.iter().any(|kind| recording.counts.contains_key(kind)) {
+        walk.own_records(records_of(file, head.sections.as_ref()), visitor)?;
+    }
     match &head.sections {
         Some(sections) => walk.features(sections, visitor),
         None => Ok(()),
@@ -101,19 +112,15 @@ impl Changed<'_> {
 }
 
 fn check(recording: &Recording) -> Result<(), Refused> {
-    if recording.is_pipe {
-        return Err(Refused::new("it is a stream of perf (perf record -o -)").hint("record with perf record -o FILE"));
-    }
+    damage(recording.problems.list())?;
     if !recording.arena.is_empty() || recording.features.compression.is_some() {
-        return Err(Refused::new("its records are compressed").hint("record without perf record -z"));
-    }
-    if recording.counts.contains_key(&kind::AUXTRACE) || recording.counts.contains_key(&kind::AUX) {
-        return Err(Refused::new("it has a trace of the hardware, in which nothing can be replaced"));
+        return Err(Refused::new("its records are compressed, in a way that is not known"));
     }
     if recording.simpleperf.is_some() || recording.features.is_directory {
-        return Err(Refused::new("it is not a file of perf record alone: a recording of simpleperf, or a folder"));
+        let why = "it is not a file of perf record alone: a recording of simpleperf, or a folder";
+        return Err(Refused::new(why).hint("record with perf record, without --threads"));
     }
-    damage(recording.problems.list())
+    Ok(())
 }
 
 fn layouts(recording: &Recording, visitor: &mut Visitor) -> HashMap<u64, Layout> {
@@ -204,6 +211,7 @@ struct Numbers {
     mapped: usize,
     group: usize,
     host: usize,
+    command_line: usize,
     argument: usize,
 }
 
@@ -211,7 +219,90 @@ impl Numbers {
     fn new(visitor: &mut Visitor) -> Numbers {
         let mut number = |column: &str| visitor.number("perf.data", column);
         let (mapped, group) = (number("path"), number("cgroup"));
-        Numbers { mapped, group, host: number("hostname"), argument: number("command_line") }
+        let (host, command_line, argument) = (number("hostname"), number("command_line"), number("argument"));
+        Numbers { mapped, group, host, command_line, argument }
+    }
+}
+
+/// Which words of perf's command line are those of the command that it recorded, or a name of the user's.
+#[derive(Default)]
+struct Words {
+    has_begun: bool,
+    /// The place in the recorded command of the next word.
+    in_command: Option<usize>,
+    before: Vec<u8>,
+}
+
+impl Words {
+    /// The options of perf record whose value is the next word (its manual page).
+    const WITH_VALUE: &[&str] = &[
+        "-e",
+        "-t",
+        "-p",
+        "-c",
+        "-F",
+        "-m",
+        "-C",
+        "-G",
+        "-D",
+        "-u",
+        "-j",
+        "-k",
+        "-r",
+        "-o",
+        "--event",
+        "--filter",
+        "--pid",
+        "--tid",
+        "--realtime",
+        "--count",
+        "--output",
+        "--freq",
+        "--mmap-pages",
+        "--call-graph",
+        "--cpu",
+        "--cgroup",
+        "--delay",
+        "--uid",
+        "--branch-filter",
+        "--clockid",
+        "--affinity",
+        "--max-size",
+        "--control",
+        "--vmlinux",
+        "--switch-max-files",
+        "--proc-map-timeout",
+        "--num-thread-synthesize",
+        "--synth",
+        "--off-cpu-thresh",
+        "--clang-path",
+        "--clang-opt",
+        "--debuginfod",
+    ];
+    /// Those of them whose value is a name or a condition.
+    const WITH_NAME: &[&str] = &["-G", "--cgroup", "--filter"];
+
+    /// Takes the next word. The first word of the command is a program, which is no secret.
+    fn is_private(&mut self, word: &[u8]) -> bool {
+        let before = std::mem::replace(&mut self.before, word.to_vec());
+        let before = std::str::from_utf8(&before).unwrap_or_default();
+        if let Some(place) = &mut self.in_command {
+            *place += 1;
+            return *place > 1;
+        }
+        if !self.has_begun {
+            // perf, its tool, and `record` behind a tool such as sched.
+            self.has_begun = word.starts_with(b"-") || matches!(word, b"record" | b"stat" | b"trace");
+            return false;
+        }
+        if Self::WITH_VALUE.contains(&before) {
+            return Self::WITH_NAME.contains(&before);
+        }
+        if word == b"--" || !word.starts_with(b"-") {
+            self.in_command = (word != b"record").then_some(usize::from(word != b"--"));
+            return false;
+        }
+        Self::WITH_NAME.iter().any(|name| word.len() > name.len() && word.starts_with(name.as_bytes()))
     }
 }
 
@@ -247,7 +338,45 @@ impl Walk<'_> {
         }
     }
 
-    /// Visits the name of the host and perf's own command line.
+    /// Visits the records of perf itself: in a stream they have what is behind the records of a file.
+    fn own_records(&self, (mut at, end): (usize, usize), visitor: &mut Visitor) -> Result<(), Refused> {
+        let records = &self.file[..end];
+        while at < end {
+            let Some(found) = own_record(records, at, self.order) else {
+                return Err(Refused::new(format!("there is no record at byte {at}")));
+            };
+            at = found.next;
+            self.own_record(&found, visitor)?;
+        }
+        Ok(())
+    }
+
+    fn own_record(&self, found: &Own<'_>, visitor: &mut Visitor) -> Result<(), Refused> {
+        let body_at = found.at + HEADER_BYTES;
+        let Some(bytes) = self.file.get(body_at..found.next) else { return Ok(()) };
+        let mut made = bytes.to_vec();
+        match found.header.kind {
+            kind::HEADER_FEATURE => {
+                let number = self.order.u64(bytes, 0).and_then(|number| u32::try_from(number).ok());
+                if let (Some(number), Some(feature)) = (number, made.get_mut(8..)) {
+                    self.feature(number, feature, visitor);
+                }
+            }
+            // Each begins with a word that says what it is, or how long.
+            kind::AUXTRACE_INFO | kind::BPF_METADATA => self.erase(&mut made, 8, visitor),
+            kind::AUXTRACE => self.erase(&mut made, found.body.len(), visitor),
+            kind::AUXTRACE_ERROR => visitor.words(&mut made, self.order),
+            _ => {}
+        }
+        Ok(self.write(body_at, bytes, &made)?)
+    }
+
+    fn erase(&self, made: &mut [u8], from: usize, visitor: &mut Visitor) {
+        let is_some = made.get_mut(from..).is_some_and(|rest| visitor.erase(rest));
+        visitor.removed.unknown += u64::from(is_some);
+    }
+
+    /// Visits the sections behind the records.
     fn features(&self, sections: &FileSections, visitor: &mut Visitor) -> Result<(), Refused> {
         let mut lists = vec![(sections.features.clone(), sections.data.offset.saturating_add(sections.data.size))];
         lists.extend(header::features_before(self.file, &sections.data, self.order));
@@ -262,21 +391,33 @@ impl Walk<'_> {
                     continue;
                 };
                 let mut made = bytes.to_vec();
-                match feature {
-                    number::HOSTNAME => drop(self.string(&mut made, 0, self.numbers.host, visitor)),
-                    number::CMDLINE => {
-                        let mut next = 4;
-                        for _ in 0..self.order.u32(bytes, 0).unwrap_or(0) {
-                            let Some(end) = self.string(&mut made, next, self.numbers.argument, visitor) else { break };
-                            next = end;
-                        }
-                    }
-                    _ => continue,
-                }
+                self.feature(feature, &mut made, visitor);
                 self.write(section.offset as usize, bytes, &made)?;
             }
         }
         Ok(())
+    }
+
+    /// Visits the name of the host, perf's own command line, and what BPF runs.
+    fn feature(&self, number: u32, made: &mut [u8], visitor: &mut Visitor) {
+        match number {
+            number::HOSTNAME => drop(self.string(made, 0, self.numbers.host, visitor)),
+            number::CMDLINE => self.command_line(made, visitor),
+            // Their numbers of entries stay 0.
+            number::BPF_PROG_INFO | number::BPF_BTF => self.erase(made, 0, visitor),
+            _ => {}
+        }
+    }
+
+    fn command_line(&self, made: &mut [u8], visitor: &mut Visitor) {
+        let mut next = 4;
+        let mut words = Words::default();
+        for _ in 0..self.order.u32(made, 0).unwrap_or(0) {
+            let word = until_nul(made.get(next + 4..).unwrap_or_default());
+            let number = if words.is_private(word) { self.numbers.argument } else { self.numbers.command_line };
+            let Some(end) = self.string(made, next, number, visitor) else { break };
+            next = end;
+        }
     }
 
     /// Visits a string: its padded length, then the bytes with NULs. Gives the place behind it.

@@ -19,7 +19,6 @@ NOT_REDACTED = "{name} is not redacted."
 HOLDS = "It holds: {titles}"
 SHOWN_BY = "perfcase info --private {name} shows which private data it holds"
 REMEDY = "perfcase redact {name} -o OUT replaces them"
-NO_REMEDY = "perfcase redact takes only what perfcase record writes"
 
 
 @dataclass(frozen=True)
@@ -89,11 +88,10 @@ def load_privacy() -> Privacy:
     )
 
 
-def unredacted(name: str, titles: Sequence[str] = (), *, is_archive: bool = True) -> str:
+def unredacted(name: str, titles: Sequence[str] = ()) -> str:
     """Return what to say before a capture is sent that is not redacted. Without ``titles`` nobody knows what it holds."""
     known = HOLDS.format(titles="; ".join(titles)) if titles else SHOWN_BY
-    remedy = REMEDY if is_archive else NO_REMEDY
-    return f"{NOT_REDACTED} {known} ({remedy})".replace("{name}", safe(name))
+    return f"{NOT_REDACTED} {known} ({REMEDY})".replace("{name}", safe(name))
 
 
 def page() -> str:
@@ -181,10 +179,18 @@ What sorts by text may choose another row among equals: a pseudonym does not kee
 TEXT` for a text that is private wherever it stands, `public PREFIX` for a folder whose objects have names of functions that are public.
 `public` counts more than `path`. Lines that begin with `#` are remarks.
 
+## Files of perf and trace-cmd
+
+`perfcase redact` takes a perf.data and a trace.dat, too, and makes an archive of it: it can say of itself that it is redacted. perf and trace-cmd read the
+member. Records that are compressed inside (`perf record -z`, trace-cmd's default) are written without that compression; a stream (`perf record -o -`)
+stays one. What perf saves of BPF programs, and traces of the processor (AUX), become zeros: nothing in perfcase reads them, and they hold addresses.
+
+perf's own options stay, with the events. The words of the command that it recorded are arguments, and so are the values of `--cgroup` and `--filter`.
+
 ## What is refused
 
-Compressed records of perf.data (`perf record -z`), perf.data of a pipe, compressed trace.dat, traces of hardware (AUX) and damaged
-captures: what cannot be read cannot be searched. So are captures that are no `.perfcase`.
+Damaged captures: what cannot be read cannot be searched. A folder of `perf record --threads`, a recording of simpleperf, and a latency trace of
+trace-cmd, which is text.
 
 ## Before it is sent
 

@@ -18,7 +18,7 @@ from perfcase.text import safe
 
 _REMOVED = {
     "samples_with_memory": "samples that lost the copy of a stack or of registers; the callers that were found in it stay",
-    "events_without_format": "events without a format that says what their bytes are: the bytes are zeros now",
+    "events_without_format": "parts without a format that says what their bytes are (unknown events, programs of BPF, traces of the processor): the bytes are zeros now",
     "properties": "properties of the manifest that this version does not know: they are left out",
 }
 
@@ -26,7 +26,12 @@ _REMOVED = {
 def command(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="A .perfcase archive, or its URL.", show_default=False, parser=local_file),
+        typer.Argument(
+            metavar="FILE",
+            help="A .perfcase archive, a perf.data or a trace.dat, or its URL.",
+            show_default=False,
+            parser=local_file,
+        ),
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="OUT", help="The archive to write.", show_default=False)

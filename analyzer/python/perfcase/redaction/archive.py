@@ -28,6 +28,9 @@ from perfcase.redaction.values import Values, words_of
 _PREFIX = ".perfcase-redact-"
 """What the names of private folders begin with."""
 
+_BARE = (["perf_data"], ["trace_dat"])
+"""The kinds of the members of files that are no archives, and become one."""
+
 Progress = Callable[[str, int, int], None]
 """Told the step, and how much of it is done."""
 
@@ -73,8 +76,14 @@ def check(file: Path, output: Path, key_file: Path) -> dict[str, Any]:
     if output.is_dir():
         raise PerfcaseError("usage", f"{output}: OUT is a folder", "name a file with -o")
     described = inspect(file)
+    if described["manifest"] is None and [each["kind"] for each in described["members"]] not in _BARE:
+        raise PerfcaseError(
+            "input",
+            f"{file}: no .perfcase archive",
+            "redact takes what perfcase record writes, a perf.data or a trace.dat",
+        )
     if described["manifest"] is None:
-        raise PerfcaseError("input", f"{file}: no .perfcase archive", "redact takes what perfcase record writes")
+        return described
     if "redacted" in described["manifest"]:
         raise PerfcaseError("input", f"{file}: it is redacted already", "redact the original, or send this one")
     return described
@@ -97,6 +106,9 @@ def redact(
             raise PerfcaseError(
                 "input", f"{file}: cannot be redacted: {damage['message']}", "what is damaged cannot be searched"
             )
+        if described["manifest"] is None:
+            _as_archive(described, whole, case)
+        is_plain = _decompress(described, whole)
         names = [each["path"] for each in described["members"] if each["kind"] == "symbol_file"]
         symbols = Symbols(whole, names, rules, case.connection)
         public = set(words_of(private.public_values(case.connection, rules, symbols.private_names())))
@@ -107,7 +119,10 @@ def redact(
         held = private.private_data(case.connection, rules)
         if held["memory"].values:
             progress("unwinding", 0, 1)
-            archive.unwind(file, folder / "unwound")
+            if is_plain:
+                # Copies of stacks are known by their places.
+                import_core().pack(str(whole), archive.plain, json.dumps(described["manifest"]), str(packed))
+            archive.unwind(packed if is_plain else file, folder / "unwound")
         archive.learn(held)
         archive.rewrite()
         progress("packing", 0, 1)
@@ -118,6 +133,24 @@ def redact(
     counts = {name: len(each) for name, each in sorted(values.by_class.items())}
     removed = archive.manifest["redacted"]["removed"]
     return Redacted(counts, left, len(values.ordinary), archive.dropped, archive.sealed, symbols.left, removed)
+
+
+def _as_archive(described: dict[str, Any], folder: Path, case: Opened) -> None:
+    """Make the only file in a folder the member of an archive. The manifest has what redaction must know of the host."""
+    (member,) = described["members"]
+    path = "perf/perf.data" if member["kind"] == "perf_data" else "ftrace/trace.dat"
+    (folder / path).parent.mkdir()
+    (folder / member["path"]).rename(folder / path)
+    member["path"] = path
+    ((hostname, release),) = case.connection.execute("SELECT hostname, kernel_release FROM capture").fetchall()
+    described["manifest"] = manifest.of_host(hostname, release)
+
+
+def _decompress(described: dict[str, Any], folder: Path) -> bool:
+    """Write events that are compressed within a member as if they were not; return whether there were some."""
+    paths = [each["path"] for each in described["members"] if each["kind"] in ("perf_data", "trace_dat")]
+    written = [import_core().decompress_events(str(folder), path) for path in paths]
+    return any(written)
 
 
 class _Archive:
@@ -142,6 +175,11 @@ class _Archive:
         self._sources = [[each["path"]] for each in self._members if each["kind"] in ("perf_data", "trace_dat")] + [
             raw
         ][: len(raw)]
+
+    @property
+    def plain(self) -> list[tuple[str, str | None]]:
+        """Path and source of each member before it is rewritten."""
+        return [(each["path"], each["source"]) for each in self._members]
 
     def unwind(self, file: Path, folder: Path) -> None:
         """Find the callers in copies of stacks while those are there. They stay, as callchains."""
@@ -177,6 +215,8 @@ class _Archive:
     def _learn_events(self) -> None:
         values = self._values
         arguments = frozenset(each.encode("utf-8", "surrogateescape") for each in manifest.arguments(self._manifest))
+        if "recorder" not in self._manifest:
+            arguments = events.arguments(self._events.texts())
         texts = []
         for table, column, found in self._events.texts():
             made = {value: events.changed(table, column, value, values, arguments) for value in sorted(found)}
@@ -212,6 +252,9 @@ class _Archive:
                 path.rename(self._folder / name)
             self.packed.append((name, each["source"]))
         self.manifest, left_out = manifest.redacted(self._manifest, values, every.apply)
+        if "recorder" not in self._manifest:
+            # The member says it.
+            del self.manifest["host"]
         memory, unknown, _ = self._events.removed()
         self.manifest["redacted"] = {
             "version": perfcase.__version__,

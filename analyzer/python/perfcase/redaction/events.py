@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import re
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 
 from perfcase.catalogue.privacy import EVENT_TEXT, load_privacy
@@ -25,7 +26,7 @@ def changed(table: str, column: str, value: bytes, values: Values, arguments: fr
         return None
     if table == _OWN and column == "hostname":
         return values.whole("host_name", value)
-    if table == _OWN and column == "command_line":
+    if table == _OWN and column in ("command_line", "argument"):
         # The recorder's own options stay.
         return values.argument(value) if value in arguments else _equal(values.path(value), value)
     if kind == "control_group" or (table.startswith("cgroup_") and column in ("path", "dst_path")):
@@ -35,12 +36,20 @@ def changed(table: str, column: str, value: bytes, values: Values, arguments: fr
     return values.event_text(value)
 
 
+def arguments(texts: Iterable[tuple[str, str, Iterable[bytes]]]) -> frozenset[bytes]:
+    """Return the words of the command that perf recorded, by its own command line."""
+    return frozenset(
+        value for table, column, found in texts if (table, column) == (_OWN, "argument") for value in found
+    )
+
+
 def _equal(made: bytes, value: bytes) -> bytes | None:
     return made if len(made) == len(value) else None
 
 
 def _class(table: str, column: str) -> str | None:
-    own = {"path": "path", "cgroup": "control_group", "hostname": "host_name", "command_line": "argument"}
+    own = {"path": "path", "cgroup": "control_group", "hostname": "host_name"}
+    own |= dict.fromkeys(("command_line", "argument"), "argument")
     if table == _OWN:
         return own[column]
     if table not in load_tables():

@@ -60,6 +60,17 @@ def redacted(found: dict[str, Any], values: Values, substitute: Substitute | Non
     return made, left_out
 
 
+def of_host(hostname: str | None, kernel_release: str | None) -> dict[str, Any]:
+    """Return the manifest of an archive that was a file of perf or trace-cmd: nobody knows more of how it was recorded."""
+    version = (schema_dir() / "VERSION").read_text(encoding="utf-8").strip()
+    known = {"hostname": hostname, "kernel_release": kernel_release}
+    return {
+        "format": "perfcase",
+        "format_version": version,
+        "host": {name: each for name, each in known.items() if each},
+    }
+
+
 def arguments(found: dict[str, Any]) -> list[str]:
     """Return what is no option of the recorder in the manifest's commands: the words of the recorded command."""
     return list(((found.get("recorder") or {}).get("target") or {}).get("command") or [])[1:]

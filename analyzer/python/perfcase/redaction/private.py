@@ -195,7 +195,7 @@ def warning(file: Path, connection: duckdb.DuckDBPyConnection) -> str | None:
         return None
     held = private_data(connection, Rules())
     titles = [each.title for each in load_privacy().classes.values() if held[each.name].values]
-    return unredacted(file.name, titles, is_archive=manifest is not None) if titles else None
+    return unredacted(file.name, titles) if titles else None
 
 
 def redacted(file: Path) -> dict[str, Any] | None:

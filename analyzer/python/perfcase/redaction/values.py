@@ -184,8 +184,8 @@ class Values:
         return self.pseudonyms.address_bytes(value)
 
     def argument(self, word: bytes) -> bytes:
-        """Return a word of a command line, replaced."""
-        if len(word) <= _SHORT:
+        """Return a word of a command line, replaced. The dashes of an option do not count."""
+        if len(word.lstrip(b"-")) <= _SHORT:
             return word
         if re.match(rb"/[^/]", word):
             return self.whole_path(word)

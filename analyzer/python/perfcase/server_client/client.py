@@ -286,7 +286,7 @@ def _redaction(file: Path) -> tuple[bool | None, str | None]:
         return None, None
     if redaction(manifest):
         return True, None
-    return False, unredacted(file.name, is_archive=manifest is not None)
+    return False, unredacted(file.name)
 
 
 def _named(query: dict[str, Any]) -> dict[str, Any]:

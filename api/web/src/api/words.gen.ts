@@ -3,4 +3,3 @@
 export const NOT_REDACTED = "{name} is not redacted.";
 export const SHOWN_BY = "perfcase info --private {name} shows which private data it holds";
 export const REMEDY = "perfcase redact {name} -o OUT replaces them";
-export const NO_REMEDY = "perfcase redact takes only what perfcase record writes";

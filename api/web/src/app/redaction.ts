@@ -1,7 +1,7 @@
 /** Whether a file is redacted, as the manifest at its begin says. Nothing is sent for that. */
 
-/** `archive`: one that is not; `bare`: what cannot be, such as a perf.data; `unknown`: what only the server can read. */
-export type Redaction = "redacted" | "archive" | "bare" | "unknown";
+/** `unknown`: what only the server can read. */
+export type Redaction = "redacted" | "not_redacted" | "unknown";
 
 /** A tar pads each member to blocks. */
 const BLOCK = 512;
@@ -28,7 +28,7 @@ export async function redactionOf(file: Blob): Promise<Redaction> {
     if (isTar) return "unknown";
     const head = await bytes(file, 0, 4);
     const isCompressed = COMPRESSED.some((magic) => magic.every((byte, at) => head[at] === byte));
-    return isCompressed ? "unknown" : "bare";
+    return isCompressed ? "unknown" : "not_redacted";
   } catch {
     // A file that cannot be read is not sent, either: that says why.
     return "unknown";
@@ -37,7 +37,7 @@ export async function redactionOf(file: Blob): Promise<Redaction> {
 
 function said(manifest: string): Redaction {
   const { redacted } = JSON.parse(manifest);
-  return redacted && typeof redacted === "object" && !Array.isArray(redacted) ? "redacted" : "archive";
+  return redacted && typeof redacted === "object" && !Array.isArray(redacted) ? "redacted" : "not_redacted";
 }
 
 async function bytes(file: Blob, at: number, length: number): Promise<Uint8Array> {

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { useGet } from "../api/hooks";
 import type { Page } from "../api/types.gen";
-import { NO_REMEDY, NOT_REDACTED, REMEDY, SHOWN_BY } from "../api/words.gen";
+import { NOT_REDACTED, REMEDY, SHOWN_BY } from "../api/words.gen";
 import { redactionOf } from "../app/redaction";
 import type { Purpose } from "../app/uploads";
 import { Dialog } from "./dialog";
@@ -30,7 +30,7 @@ function kept(): Purpose {
 /** What to say before files are sent that are not redacted; empty while it is not known, and where all of them are. */
 async function unredacted(files: readonly File[]): Promise<string> {
   const all = await Promise.all(files.map(redactionOf));
-  const found = files.filter((_, index) => all[index] === "archive" || all[index] === "bare");
+  const found = files.filter((_, index) => all[index] === "not_redacted");
   if (!found.length) return "";
   const names = found.slice(0, FILES_SHOWN).map((file) => safe(file.name));
   const more = found.length > FILES_SHOWN ? ` and ${found.length - FILES_SHOWN} more` : "";
@@ -38,9 +38,8 @@ async function unredacted(files: readonly File[]): Promise<string> {
     files.length === 1
       ? NOT_REDACTED.replaceAll("{name}", () => names[0]!)
       : `${found.length} of ${files.length} files are not redacted: ${names.join(", ")}${more}.`;
-  const remedy = all.includes("archive") ? REMEDY : NO_REMEDY;
   const name = files.length === 1 ? names[0]! : "FILE";
-  return `${head} ${`${SHOWN_BY} (${remedy})`.replaceAll("{name}", () => name)}`;
+  return `${head} ${`${SHOWN_BY} (${REMEDY})`.replaceAll("{name}", () => name)}`;
 }
 
 interface UploadDialogProps {

@@ -29,6 +29,8 @@ pub mod number {
     pub const SAMPLE_TIME: u32 = 21;
     pub const CLOCKID: u32 = 23;
     pub const DIR_FORMAT: u32 = 24;
+    pub const BPF_PROG_INFO: u32 = 25;
+    pub const BPF_BTF: u32 = 26;
     pub const COMPRESSED: u32 = 27;
     pub const CLOCK_DATA: u32 = 29;
     /// The highest number perf uses (7.0).

@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod built_tests;
 mod options;
+pub mod plain;
 mod recovery;
 mod sections;
 #[cfg(test)]
@@ -26,6 +27,18 @@ pub const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 /// Reads everything except the pages. An error means that nothing can be read; damage after the header is in
 /// [`Capture::damages`].
 pub fn parse(data: &[u8]) -> Result<Capture, Issue> {
+    let (mut cursor, mut capture, page_size) = begin(data)?;
+    let outcome = match capture.version {
+        6 => v6::read(&mut cursor, page_size, &mut capture),
+        _ => v7::read(&mut cursor, page_size, &mut capture),
+    };
+    capture.damages.extend(outcome.err());
+    capture.buffers.sort_by_key(|buffer| !buffer.name.is_empty());
+    Ok(capture)
+}
+
+/// Reads what both versions begin with. Gives what follows, a capture that knows no more, and the page size.
+fn begin(data: &[u8]) -> Result<(Cursor<'_>, Capture, u32), Issue> {
     let mut cursor = Cursor::new(data, 0, false);
     cursor.expect(MAGIC, "the magic of a trace.dat")?;
     let version_at = cursor.offset();
@@ -42,14 +55,7 @@ pub fn parse(data: &[u8]) -> Result<Capture, Issue> {
     cursor.big_endian = big_endian;
     let long_size = cursor.u8("the size of a long")?;
     let page_size = cursor.u32("the page size")?;
-    let mut capture = Capture::empty(version, big_endian, long_size, data.len());
-    let outcome = match version {
-        6 => v6::read(&mut cursor, page_size, &mut capture),
-        _ => v7::read(&mut cursor, page_size, &mut capture),
-    };
-    capture.damages.extend(outcome.err());
-    capture.buffers.sort_by_key(|buffer| !buffer.name.is_empty());
-    Ok(capture)
+    Ok((cursor, Capture::empty(version, big_endian, long_size, data.len()), page_size))
 }
 
 /// Gives the layout by the file's `header_page`; the usual layout where the text is missing or damaged.

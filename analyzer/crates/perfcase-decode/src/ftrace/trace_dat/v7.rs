@@ -19,7 +19,7 @@ pub(super) const FLAG_COMPRESSED: u16 = 1;
 /// Section number of pages; other sections have the number of the option that points to them.
 pub(super) const SECTION_FLYRECORD: u16 = 3;
 /// The longest chain of option sections that is followed.
-const MAX_OPTION_SECTIONS: usize = 4096;
+pub(super) const MAX_OPTION_SECTIONS: usize = 4096;
 /// The most chunks of one CPU that are read.
 const MAX_CHUNKS: u32 = 1 << 22;
 
@@ -31,13 +31,13 @@ pub(super) struct SectionHeader {
 }
 
 /// A buffer as its option describes it. The page layout needs `header_page`, which may come later.
-struct BufferOption {
-    offset: u64,
+pub(super) struct BufferOption {
+    pub(super) offset: u64,
     at: u64,
-    name: String,
-    clock: String,
-    page_size: u32,
-    cpus: Vec<(u32, u64, u64)>,
+    pub(super) name: String,
+    pub(super) clock: String,
+    pub(super) page_size: u32,
+    pub(super) cpus: Vec<(u32, u64, u64)>,
 }
 
 pub(super) fn read(cursor: &mut Cursor, page_size: u32, capture: &mut Capture) -> Result<(), Issue> {
@@ -174,7 +174,7 @@ pub(super) fn read_section(id: u16, body: &mut Cursor, capture: &mut Capture) ->
     }
 }
 
-fn read_buffer_option(option: &mut Cursor) -> Result<BufferOption, Issue> {
+pub(super) fn read_buffer_option(option: &mut Cursor) -> Result<BufferOption, Issue> {
     let at = option.offset();
     let offset = option.u64("where a buffer is")?;
     let name = option.string(255, "a buffer's name")?;
@@ -263,7 +263,12 @@ pub(super) fn section_header<'a>(file: &Cursor<'a>, offset: u64) -> Result<(Sect
 
 /// Gives the unpacked body of the section at `offset` and its place in the file. A cut body is an error, because its
 /// parts depend on each other.
-fn section<'a>(file: &Cursor<'a>, offset: u64, id: u16, capture: &Capture) -> Result<(Cow<'a, [u8]>, u64), Issue> {
+pub(super) fn section<'a>(
+    file: &Cursor<'a>,
+    offset: u64,
+    id: u16,
+    capture: &Capture,
+) -> Result<(Cow<'a, [u8]>, u64), Issue> {
     let (header, mut body) = section_header(file, offset)?;
     if header.id != id {
         let message = format!("section {id} is expected here, section {} was found", header.id);
