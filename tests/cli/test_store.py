@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import operator
 import os
 import shutil
@@ -23,6 +24,7 @@ from tests.support.fakecase import make_case
 
 CAPTURE = "aarch64/trace-v7-zstd.dat"
 ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tests" / "data" / "diff"
 Recorded = Callable[[str], Path]
 
 
@@ -363,3 +365,29 @@ def test_where_there_is_no_cache_two_threads_have_one_folder(tmp_path: Path, mon
     assert first.parent == second.parent
     assert first.exists()
     assert second.exists()
+
+
+def test_names_that_are_patterns_stand_for_themselves(tmp_path: Path) -> None:
+    """Two are patterns of the third one's name: DuckDB takes every path for a pattern."""
+    sources = {"a[b].data": "base", "a*.data": "slow", "ab.data": "again"}
+    alone = {}
+    for name, source in sources.items():
+        (tmp_path / name).write_bytes(lzma.decompress((DATA / f"{source}.data.xz").read_bytes()))
+        folder = tmp_path / source
+        folder.mkdir()
+        alone[name] = _answers(shutil.copy(tmp_path / name, folder / "x.data"))
+        succeed("import", tmp_path / name)
+    assert len({answers[0] for answers in alone.values()}) == 3
+    assert alone == {name: _answers(tmp_path / name) for name in sources}
+
+
+def _answers(file: Path) -> list[str]:
+    """What the tables say, what a view says, and what is kept."""
+    questions = (
+        ("sql", file, "SELECT count(*) AS n, sum(hash(sample)) AS rows FROM sample"),
+        ("view", "thread_time", file),
+        ("view", "finding", file),
+    )
+    done = [perfcase(*each, "--format", "csv") for each in questions]
+    assert [each.returncode for each in done] == [0, 0, 0]
+    return [each.stdout.replace(file.name, "x.data") for each in done]

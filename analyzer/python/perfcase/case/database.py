@@ -49,6 +49,8 @@ _IN_USE_S = 60
 # database lies: DuckDB puts its temp_directory beside it (`<path of the database>.tmp`). Where that is switched off, or
 # the database is attached to another, `SET VARIABLE case_dir = '…'` says it.
 _CASE_DIR = "coalesce(getvariable('case_dir'), nullif(parse_dirpath(current_setting('temp_directory')), ''), '.')"
+_FOLDER = f"regexp_replace({_CASE_DIR}, '([[*?])', '[\\1]', 'g')"
+"""The same in a pattern of files, which every path is: a folder of any name stands for itself alone."""
 
 
 def write(case_dir: Path, other_columns: OtherColumns) -> None:
@@ -231,8 +233,7 @@ def _add_schema(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
         columns = [(column.name, column.sql_type) for column in table.columns]
         _add_table(connection, folder, table.name, columns)
         comment(connection, table.name, describe(table.description, table.grain), table.columns)
-    # The folder may have any name, only the files stand for many.
-    contents.add(connection, f"regexp_replace({_CASE_DIR}, '([[*?])', '[\\1]', 'g') || '/tables/*.parquet'")
+    contents.add(connection, f"{_FOLDER} || '/tables/*.parquet'")
     for view in load_views().values():
         create_view(connection, view)
 
@@ -247,7 +248,7 @@ def _add_table(
     place = literal("/tables/" + file.replace("[", "[[]") + ".parquet")
     listed = ", ".join(quote(name) for name, _ in columns)
     connection.execute(
-        f"CREATE OR REPLACE VIEW {quote(shown or file)} AS SELECT {listed} FROM read_parquet({_CASE_DIR} || {place})"
+        f"CREATE OR REPLACE VIEW {quote(shown or file)} AS SELECT {listed} FROM read_parquet({_FOLDER} || {place})"
     )
 
 
@@ -282,6 +283,7 @@ def views_hash() -> str:
         digest.update(path.read_bytes())
     digest.update(events.read_bytes() if events.is_file() else b"")
     digest.update(str(contents.VERSION).encode())
-    # How the text of the kit is put into a view is part of what the view is.
-    digest.update(Path(kit.__file__).read_bytes())
+    # How the text of the kit is put into a view, and a table's file, is part of what the view is.
+    for path in (kit.__file__, __file__):
+        digest.update(Path(path).read_bytes())
     return digest.hexdigest()[:32]
