@@ -10,6 +10,7 @@
 //! | [`host`] | the host's files: facts about the host, the kernel's log |
 //! | [`jitdump`] | what a runtime recorded of the code that it generated |
 //! | [`symbol_list`] | the recorder's list of object files |
+//! | [`plain`] | what is compressed inside a perf.data or a trace.dat, written without that |
 //!
 //! Nothing here panics on damaged input, or allocates memory by an unchecked number of the input. A problem is an
 //! [`Issue`](perfcase_archive::Issue), next to everything that could be read. perfcase-import makes tables of both.
@@ -28,6 +29,7 @@ mod jitdump_file;
 pub mod perf_data;
 pub mod perf_script;
 pub mod perf_stat;
+pub mod plain;
 pub mod proc;
 #[cfg(test)]
 #[path = "../../../testing/scale.rs"]

@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
 use perfcase_archive::Content;
 use perfcase_decode::ftrace::Events;
@@ -13,7 +11,6 @@ use perfcase_decode::ftrace::events::CommonFields;
 use perfcase_decode::ftrace::layout::PageLayout;
 use perfcase_decode::ftrace::page::PageCursor;
 use perfcase_decode::ftrace::stream::Segment;
-use perfcase_decode::ftrace::trace_dat::plain;
 use perfcase_decode::perf_data::bytes::ByteOrder;
 
 use crate::layout::Layout;
@@ -27,20 +24,6 @@ const MISSED_STORED: u64 = 1 << 30;
 pub fn visit_file(file: &Content, out: Option<&File>, visitor: &mut Visitor) -> Result<(), Refused> {
     let events = Events::trace_dat(file.clone()).map_err(|issue| Refused::new(issue.message))?;
     visit(&events, |_| Some((file.clone(), out)), visitor)
-}
-
-/// Writes a trace.dat with compressed parts to `to`, without compression. Tells whether it did: one without them needs no copy.
-pub fn write_plain(file: &[u8], to: &Path) -> Result<bool, Refused> {
-    if !plain::is_compressed(file) {
-        return Ok(false);
-    }
-    let mut out = BufWriter::new(File::create(to)?);
-    plain::write(file, &mut out).map_err(|failure| match failure {
-        plain::Failure::Input(issue) => Refused::new(issue.message),
-        plain::Failure::Output(error) => error.into(),
-    })?;
-    out.flush()?;
-    Ok(true)
 }
 
 /// Visits the events of a folder of raw pages: its members by their paths below `ftrace/raw/`.

@@ -8,7 +8,6 @@
 //! | `substitute` | values that are found wherever they stand |
 //! | `visit`, `layout` | values that stand where the format of an event says it |
 //! | `perf_data`, `ftrace` | the events of both |
-//! | `plain` | compressed events without compression |
 //! | `unwound` | callers that were found in copies of stacks, as callchains |
 //! | `names` | names of functions in the tables of an object |
 //! | `elf` | where an object has them |
@@ -19,18 +18,19 @@ mod layout;
 mod names;
 mod pack;
 mod perf_data;
-mod plain;
 mod substitute;
 mod unwound;
 mod visit;
 
 use std::collections::HashMap;
-use std::fs::{self, OpenOptions};
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use perfcase_archive::{Content, Issue, Severity};
 use perfcase_decode::ftrace::trace_dat;
+use perfcase_decode::perf_data::plain as perf_plain;
+use perfcase_decode::plain::Failure;
 
 pub use names::{SymbolName, renamed, some_names, symbol_names};
 pub use pack::{Packed, pack, unpack};
@@ -106,19 +106,26 @@ pub fn visit_events(folder: &Path, members: &[String], visitor: &mut Visitor) ->
 
 /// Writes the events of a file again without compression, if they have one. Tells whether they had.
 pub fn decompress_events(path: &Path) -> Result<bool, Refused> {
-    let copy = hidden(path);
     let content = Content::map_file(path)?;
-    let written = match content.get(..trace_dat::MAGIC.len()) {
-        Some(trace_dat::MAGIC) => ftrace::write_plain(&content, &copy),
-        _ => plain::write(&content, &copy),
-    };
-    match written {
-        Ok(true) => fs::rename(&copy, path)?,
-        // A file that has none has no copy; of one that is damaged, only a part may be there.
-        Ok(false) => {}
-        Err(_) => drop(fs::remove_file(&copy)),
+    let is_trace = content.starts_with(trace_dat::MAGIC);
+    if !(if is_trace { trace_dat::plain::is_compressed(&content) } else { perf_plain::is_compressed(&content) }) {
+        return Ok(false);
     }
-    written
+    let copy = hidden(path);
+    let mut out = BufWriter::new(File::create(&copy)?);
+    let written =
+        if is_trace { trace_dat::plain::write(&content, &mut out) } else { perf_plain::write(&content, &mut out) };
+    match written.and_then(|()| Ok(out.flush()?)) {
+        Ok(()) => fs::rename(&copy, path)?,
+        Err(failure) => {
+            fs::remove_file(&copy)?;
+            return Err(match failure {
+                Failure::Input(issue) => Refused::new(issue.message),
+                Failure::Output(error) => error.into(),
+            });
+        }
+    }
+    Ok(true)
 }
 
 /// Gives the names of functions in a file of tables; `None` where it is more than tables.

@@ -12,13 +12,13 @@ use perfcase_decode::format::EventFormat;
 use perfcase_decode::perf_data::bytes::{ByteOrder, until_nul};
 use perfcase_decode::perf_data::features::number;
 use perfcase_decode::perf_data::header::{self, FileSections, Section};
+use perfcase_decode::perf_data::plain::{Own, own_record, records_of};
 use perfcase_decode::perf_data::record::{HEADER_BYTES, RecordHeader, kind};
 use perfcase_decode::perf_data::recording::Recording;
 use perfcase_decode::perf_data::sample::{More, Plan};
 use perfcase_decode::perf_data::scan::scan;
 
 use crate::layout::Layout;
-use crate::plain::{Own, own_record, records_of};
 use crate::visit::Visitor;
 use crate::{Refused, damage, unwound};
 

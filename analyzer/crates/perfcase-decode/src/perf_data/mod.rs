@@ -17,6 +17,7 @@ pub mod header;
 pub mod index;
 pub mod loss;
 pub mod names;
+pub mod plain;
 pub mod problem;
 pub mod read_format;
 pub mod record;

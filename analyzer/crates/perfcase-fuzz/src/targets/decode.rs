@@ -3,8 +3,10 @@
 use perfcase_decode::format::EventFormat;
 use perfcase_decode::ftrace::capture::{CpuStats, Uname};
 use perfcase_decode::ftrace::events::{CommonFields, Events};
+use perfcase_decode::ftrace::trace_dat::plain as trace_plain;
 use perfcase_decode::jitdump::Jitdump;
 use perfcase_decode::perf_data::bytes::Cursor;
+use perfcase_decode::perf_data::plain as perf_plain;
 use perfcase_decode::perf_data::record::{self, kind};
 use perfcase_decode::perf_data::{names, scan::scan};
 use perfcase_decode::perf_script::reader::Reader as PerfScript;
@@ -37,6 +39,12 @@ pub(super) fn perf_data(input: &[u8]) {
         let _ = EventFormat::parse(system, text);
     }
     recording.problems.list();
+    if perf_plain::is_compressed(input) {
+        let mut plain = std::io::Cursor::new(Vec::new());
+        if perf_plain::write(input, &mut plain).is_ok() {
+            assert!(scan(plain.get_ref()).is_ok());
+        }
+    }
 }
 
 fn events<B: std::ops::Deref<Target = [u8]> + Clone>(mut events: Events<B>) {
@@ -68,6 +76,11 @@ fn events<B: std::ops::Deref<Target = [u8]> + Clone>(mut events: Events<B>) {
 pub(super) fn trace_dat(input: &[u8]) {
     if let Ok(found) = Events::trace_dat(input) {
         events(found);
+    }
+    let mut plain = std::io::Cursor::new(Vec::new());
+    if trace_plain::is_compressed(input) && trace_plain::write(input, &mut plain).is_ok() {
+        assert!(Events::trace_dat(&plain.get_ref()[..]).is_ok());
+        assert!(!trace_plain::is_compressed(plain.get_ref()));
     }
 }
 

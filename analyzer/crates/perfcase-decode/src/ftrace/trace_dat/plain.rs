@@ -15,31 +15,7 @@ use crate::ftrace::capture::Capture;
 use crate::ftrace::compression::Compression;
 use crate::ftrace::cursor::Cursor;
 use crate::ftrace::stream::Segment;
-
-/// The most unpacked bytes: this many times the file's size, and at least the second figure.
-const GROWTH_LIMIT: u64 = 200;
-const GROWTH_FREE_BYTES: u64 = 256 << 20;
-
-/// Why a file was not written.
-#[derive(Debug)]
-pub enum Failure {
-    /// It is damaged, or of a kind that is not written.
-    Input(Issue),
-    /// The new file cannot be written.
-    Output(io::Error),
-}
-
-impl From<Issue> for Failure {
-    fn from(issue: Issue) -> Failure {
-        Failure::Input(issue)
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Failure {
-        Failure::Output(error)
-    }
-}
+use crate::plain::{self, Failure};
 
 /// Tells whether a file has compressed parts.
 pub fn is_compressed(data: &[u8]) -> bool {
@@ -64,7 +40,7 @@ pub fn write(data: &[u8], out: &mut (impl Write + Seek)) -> Result<(), Failure> 
     let mut next = file.u64("where the options are")?;
     let first_at = out.stream_position()?;
     out.write_all(&[0; 8])?;
-    let limit = (data.len() as u64).saturating_mul(GROWTH_LIMIT).max(GROWTH_FREE_BYTES);
+    let limit = plain::limit(data.len());
     let mut plain = Plain { file, capture, page_size: page_size.into(), limit, out };
     let mut options = Vec::new();
     for _ in 0..MAX_OPTION_SECTIONS {

@@ -1,25 +1,22 @@
 //! A perf.data whose records are compressed (`perf record -z`), written as if it had been recorded without: what stands in compressed
 //! bytes cannot be replaced in place.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::io::{Seek, SeekFrom, Write};
 
-use perfcase_decode::perf_data::bytes::ByteOrder;
-use perfcase_decode::perf_data::compressed::{Decompressor, payloads_of_2};
-use perfcase_decode::perf_data::features::number;
-use perfcase_decode::perf_data::header::{self, FileSections, PIPE_HEADER_BYTES};
-use perfcase_decode::perf_data::record::{HEADER_BYTES, RecordHeader, kind};
-use perfcase_decode::perf_data::recording::{header_at, record_at};
+use perfcase_archive::Issue;
 
-use crate::Refused;
+use super::bytes::ByteOrder;
+use super::compressed::{Decompressor, payloads_of_2};
+use super::features::number;
+use super::header::{self, FileSections, PIPE_HEADER_BYTES};
+use super::record::{HEADER_BYTES, RecordHeader, kind};
+use super::recording::{header_at, record_at};
 
-/// The most decompressed bytes: this many times the file's size, and at least the second figure.
-const GROWTH_LIMIT: u64 = 200;
-const GROWTH_FREE_BYTES: u64 = 256 << 20;
+use crate::plain::{Failure, limit};
+
 /// The place in the header of the size of the records, and of the first word of the features.
-const DATA_SIZE_AT: usize = 48;
-const FEATURES_AT: usize = 72;
+const DATA_SIZE_AT: u64 = 48;
+const FEATURES_AT: u64 = 72;
 const ENTRY_BYTES: usize = 16;
 
 /// A record of the file itself, which may lie in a compressed one.
@@ -62,52 +59,46 @@ pub fn records_of(file: &[u8], sections: Option<&FileSections>) -> (usize, usize
     (sections.data.offset.min(end) as usize, end as usize)
 }
 
-/// Writes a perf.data with compressed records to `to`, without compression. Tells whether it did: one without them needs no copy.
-pub fn write(file: &[u8], to: &Path) -> Result<bool, Refused> {
-    let Ok(head) = header::parse(file) else { return Ok(false) };
+/// Tells whether a perf.data has compressed records. A finished file says it in its header.
+pub fn is_compressed(file: &[u8]) -> bool {
+    let Ok(head) = header::parse(file) else { return false };
+    if let Some(sections) = head.sections.as_ref().filter(|sections| sections.data.size != 0) {
+        return sections.features.contains(&number::COMPRESSED);
+    }
+    let (mut at, end) = records_of(file, head.sections.as_ref());
+    while let Some(found) = own_record(&file[..end], at, head.order) {
+        if matches!(found.header.kind, kind::COMPRESSED | kind::COMPRESSED2) {
+            return true;
+        }
+        at = found.next;
+    }
+    false
+}
+
+/// Writes a perf.data with compressed records to `out`, without compression.
+pub fn write(file: &[u8], out: &mut (impl Write + Seek)) -> Result<(), Failure> {
+    let Ok(head) = header::parse(file) else { return Err(damaged(0)) };
     let order = head.order;
     let (start, end) = records_of(file, head.sections.as_ref());
-    let records = &file[..end];
-    // A finished file says it.
-    let says = |sections: &FileSections| sections.data.size == 0 || sections.features.contains(&number::COMPRESSED);
-    if !head.sections.as_ref().is_none_or(says) {
-        return Ok(false);
-    }
-    let is_compressed = |at| {
-        let found = own_record(records, at, order)?;
-        Some((matches!(found.header.kind, kind::COMPRESSED | kind::COMPRESSED2), found.next))
-    };
-    let mut at = start;
-    loop {
-        match is_compressed(at) {
-            Some((false, next)) => at = next,
-            Some((true, _)) => break,
-            None => return Ok(false),
-        }
-    }
-    let mut out = BufWriter::new(File::create(to)?);
     out.write_all(&file[..start])?;
-    let size = unpacked(records, start, order, &mut out)?;
-    if let Some(sections) = &head.sections {
-        features(file, sections, (end, size), order, &mut out)?;
+    let size = unpacked(&file[..end], start, order, out)?;
+    let Some(sections) = &head.sections else { return Ok(()) };
+    if sections.data.size == 0 {
+        return Ok(());
     }
-    let out = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-    if let Some(sections) = &head.sections {
-        use std::os::unix::fs::FileExt;
-        if sections.data.size != 0 {
-            out.write_all_at(&word(size, order), DATA_SIZE_AT as u64)?;
-        }
-        if let Some(bits) = order.u64(file, FEATURES_AT).filter(|_| sections.features.contains(&number::COMPRESSED)) {
-            out.write_all_at(&word(bits & !(1 << number::COMPRESSED), order), FEATURES_AT as u64)?;
-        }
+    features(file, sections, (end, size), order, out)?;
+    out.seek(SeekFrom::Start(DATA_SIZE_AT))?;
+    out.write_all(&word(size, order))?;
+    if let Some(bits) = order.u64(file, FEATURES_AT as usize) {
+        out.seek(SeekFrom::Start(FEATURES_AT))?;
+        out.write_all(&word(bits & !(1 << number::COMPRESSED), order))?;
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Writes the records, those in compressed ones in their place. Gives how many bytes they have.
-fn unpacked(records: &[u8], start: usize, order: ByteOrder, out: &mut impl Write) -> Result<u64, Refused> {
-    let limit = (records.len() as u64).saturating_mul(GROWTH_LIMIT).max(GROWTH_FREE_BYTES);
-    let mut stream = Decompressor::new(limit)?;
+fn unpacked(records: &[u8], start: usize, order: ByteOrder, out: &mut impl Write) -> Result<u64, Failure> {
+    let mut stream = Decompressor::new(limit(records.len()))?;
     let (mut at, mut size) = (start, 0);
     while at < records.len() {
         let found = own_record(records, at, order).ok_or_else(|| damaged(at))?;
@@ -157,10 +148,7 @@ fn features(
     (end, size): (usize, u64),
     order: ByteOrder,
     out: &mut impl Write,
-) -> Result<(), Refused> {
-    if sections.data.size == 0 {
-        return Ok(());
-    }
+) -> Result<(), Failure> {
     let begin = sections.data.offset.saturating_add(size);
     let is_kept = |feature: &u32| *feature != number::COMPRESSED;
     let kept = sections.features.iter().filter(|feature| is_kept(feature)).count();
@@ -178,8 +166,8 @@ fn features(
     Ok(())
 }
 
-fn damaged(at: usize) -> Refused {
-    Refused::new(format!("its compressed records are damaged, near byte {at}"))
+fn damaged(at: usize) -> Failure {
+    Issue::error("damaged_compression", "its compressed records are damaged").at(at as u64).into()
 }
 
 fn word(value: u64, order: ByteOrder) -> [u8; 8] {
