@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import http.client
+import os
 import random
+import select
 import socket
+import struct
 import textwrap
 import threading
 import time
 import urllib.request
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -315,3 +321,47 @@ def kept_clients(
         time.sleep(random.uniform(0.5, 1.5) * pause_s)
 
     scene.fork(name, ask, count=count)
+
+
+NEW_NETWORK = 0x40000000
+
+
+def tunnel(name: str) -> int:
+    """Open a network device whose packets are read and written by this process (tun(4): TUNSETIFF; IFF_TUN, IFF_NO_PI)."""
+    file = os.open("/dev/net/tun", os.O_RDWR)
+    fcntl.ioctl(file, 0x400454CA, struct.pack("16sH22x", name.encode(), 0x1001))
+    return file
+
+
+def wire(
+    scene, start_far: Callable[[], object], *, delay_s: float, is_lost: Callable[[bytes], bool] = lambda _: False
+) -> None:
+    """Make a wire to another network namespace, 10.8.0.2, in which ``start_far`` starts programs; the scene's own end is 10.8.0.1.
+
+    Each packet is ``delay_s`` late; those of which ``is_lost`` says so never arrive.
+    """
+    ends: list[int] = []
+    near = tunnel("near")
+
+    def carry() -> None:
+        if not ends:
+            ctypes.CDLL(None).unshare(NEW_NETWORK)
+            ends[:] = [near, tunnel("far")]
+            for words in ("addr add 10.8.0.2/24 dev far", "link set far up"):
+                scene.run("ip", *words.split())
+            start_far()
+        due: deque[tuple[float, int, bytes]] = deque()
+        while True:
+            left_s = max(0, due[0][0] - time.monotonic()) if due else None
+            for end in select.select(ends, [], [], left_s)[0]:
+                packet = os.read(end, 65536)
+                if not is_lost(packet):
+                    due.append((time.monotonic() + delay_s, ends[end == ends[0]], packet))
+            while due and due[0][0] <= time.monotonic():
+                _, end, packet = due.popleft()
+                os.write(end, packet)
+
+    scene.fork("wire", carry)
+    os.close(near)
+    scene.run("ip", "addr", "add", "10.8.0.1/24", "dev", "near")
+    scene.run("ip", "link", "set", "near", "up")
