@@ -240,15 +240,15 @@ def nginx(
     scene.wait_port(8080)
 
 
-def php(scene, code: str, *, children: int) -> None:
-    """PHP-FPM with a number of processes, behind nginx on port 8080: ``code`` is /page.php."""
+def php(scene, code: str, *settings: str, children: int) -> None:
+    """PHP-FPM with a number of processes, behind nginx on port 8080: ``code`` is /page.php, ``settings`` are as in php.ini."""
     Path("/scene/page.php").write_text(textwrap.dedent(code))
     Path("/scene/fpm.conf").write_text(
         "[global]\nerror_log = /scene/fpm.log\ndaemonize = no\n"
         f"[www]\nuser = www-data\ngroup = www-data\nlisten = 127.0.0.1:9000\npm = static\npm.max_children = {children}\n"
         "php_admin_value[session.save_path] = /scene\n"
     )
-    scene.start("php-fpm8.2", "-y", "/scene/fpm.conf")
+    scene.start("php-fpm8.2", "-y", "/scene/fpm.conf", *(word for setting in settings for word in ("-d", setting)))
     scene.wait_port(9000)
     passed = "fastcgi_pass 127.0.0.1:9000; include /etc/nginx/fastcgi_params; fastcgi_param SCRIPT_FILENAME /scene$uri;"
     nginx(scene, f"location / {{ {passed} }}")
@@ -334,11 +334,18 @@ def tunnel(name: str) -> int:
 
 
 def wire(
-    scene, start_far: Callable[[], object], *, delay_s: float, is_lost: Callable[[bytes], bool] = lambda _: False
+    scene,
+    start_far: Callable[[], object],
+    *,
+    delay_s: float,
+    is_lost: Callable[[bytes], bool] = lambda _: False,
+    bytes_per_s: float = 0,
+    queue_bytes: int = 1 << 30,
 ) -> None:
     """Make a wire to another network namespace, 10.8.0.2, in which ``start_far`` starts programs; the scene's own end is 10.8.0.1.
 
-    Each packet is ``delay_s`` late; those of which ``is_lost`` says so never arrive.
+    Each packet is ``delay_s`` late; those of which ``is_lost`` says so never arrive. With ``bytes_per_s`` packets wait for those before
+    them, in a queue in each direction that has room for ``queue_bytes``.
     """
     ends: list[int] = []
     near = tunnel("near")
@@ -351,12 +358,18 @@ def wire(
                 scene.run("ip", *words.split())
             start_far()
         due: deque[tuple[float, int, bytes]] = deque()
+        free_at = dict.fromkeys(ends, 0.0)
         while True:
             left_s = max(0, due[0][0] - time.monotonic()) if due else None
             for end in select.select(ends, [], [], left_s)[0]:
-                packet = os.read(end, 65536)
-                if not is_lost(packet):
-                    due.append((time.monotonic() + delay_s, ends[end == ends[0]], packet))
+                packet, now = os.read(end, 65536), time.monotonic()
+                queued_s = max(0.0, free_at[end] - now)
+                if is_lost(packet) or queued_s * bytes_per_s > queue_bytes:
+                    continue
+                if bytes_per_s:
+                    free_at[end] = now + queued_s + len(packet) / bytes_per_s
+                due.append((max(now, free_at[end]) + delay_s, ends[end == ends[0]], packet))
+                due = deque(sorted(due)) if len(due) > 1 and due[-1] < due[-2] else due
             while due and due[0][0] <= time.monotonic():
                 _, end, packet = due.popleft()
                 os.write(end, packet)

@@ -25,8 +25,8 @@ def play(scene):
     Path("/scene/apache.conf").write_text(
         f"{modules}ServerName localhost\nListen 127.0.0.1:8080\nPidFile /scene/apache.pid\nErrorLog /scene/apache-error.log\n"
         "User www-data\nGroup www-data\nTypesConfig /etc/mime.types\nDocumentRoot /scene/www\n<Directory /scene/www>\nRequire all granted\n</Directory>\n"
-        "StartServers 6\nMinSpareServers 1\nMaxSpareServers 6\nServerLimit 6\nMaxRequestWorkers 6\nKeepAlive On\n"
-        f"KeepAliveTimeout {'15' if scene.is_bad else '50ms'}\nMutex posixsem\n"
+        "KeepAlive On\nKeepAliveTimeout 15\nMutex posixsem\nMinSpareServers 1\nMaxSpareServers 24\n"
+        "StartServers {0}\nServerLimit {0}\nMaxRequestWorkers {0}\n".format(6 if scene.is_bad else 24)
     )
     scene.start("apache2", "-f", "/scene/apache.conf", "-D", "FOREGROUND")
     scene.wait_port(8080)

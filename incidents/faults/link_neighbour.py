@@ -29,8 +29,7 @@ def play(scene):
 
         scene.fork("store", store)
 
-    wire(scene, start_far, delay_s=0.001)
-    scene.run("tc", "qdisc", "add", "dev", "near", "root", "tbf", "rate", "20mbit", "burst", "20kb", "latency", "200ms")
+    wire(scene, start_far, delay_s=0.001, bytes_per_s=2.5e6, queue_bytes=200_000)
     scene.wait(lambda: socket.create_connection(("10.8.0.2", 6379), 1).close(), "the cache")
     gunicorn(
         scene,

@@ -33,6 +33,7 @@ def play(scene):
         }
         echo (new Part7())->task3(5, "hello");
         """,
+        f"opcache.enable={int(not scene.is_bad)}",
         children=2,
     )
     kept_clients(scene, 8080, "/page.php", count=3, pause_s=0.05)
