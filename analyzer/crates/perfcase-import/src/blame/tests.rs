@@ -304,6 +304,21 @@ fn an_interrupt_does_not_blame_the_thread_that_it_hits() {
 }
 
 #[test]
+fn who_carries_packets_is_a_part_of_the_network() {
+    let carried = |reader: Thing, written: Option<&str>| {
+        let story = story().work(1, 0, 100, Work::Call).woken(1, 0, 100, 2, Doing::Sleeping, Context::Task);
+        let story = story.call(1, 0, 101, "recvfrom", reader).ran(2, 0, 200, 0);
+        story.call(2, 90, 110, "write", Thing::of(Some("device")).of_device(written)).blame(1)
+    };
+    assert_eq!(carried(Thing::Socket, Some("/dev/net/tun")), [(0, 100, Cause::Network, 1, 0)]);
+    // Another device, and a reader that no packet wakes.
+    for (reader, written) in [(Thing::Socket, "/dev/null"), (Thing::Pipe, "/dev/net/tun")] {
+        assert_eq!(carried(reader, Some(written)), [(0, 100, Cause::Running, 2, 1)]);
+    }
+    assert_eq!(carried(Thing::Socket, None), [(0, 100, Cause::Running, 2, 1)]);
+}
+
+#[test]
 fn who_has_the_cpu_is_named() {
     let found = story()
         .work(1, 0, 100, Work::Request)
