@@ -84,10 +84,13 @@ impl Thing {
         }
     }
 
-    /// What a device of this name is.
-    pub(super) fn of_device(self, target: Option<&str>) -> Thing {
+    /// What a device or file of this name is.
+    pub(super) fn of_name(self, target: Option<&str>) -> Thing {
         match self {
-            Thing::Input if target.is_some_and(|target| target.ends_with("/dev/net/tun")) => Thing::Tunnel,
+            // Below the root of a container its path does not begin with /dev.
+            Thing::Input | Thing::File if target.is_some_and(|target| target.ends_with("/dev/net/tun")) => {
+                Thing::Tunnel
+            }
             _ => self,
         }
     }
