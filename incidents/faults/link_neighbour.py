@@ -12,6 +12,7 @@ CAUSE = "backup, which sends to 10.8.0.2:9000 without a limit, fills the link ov
 NAMED = r"backup.*10\.8\.0\.2|10\.8\.0\.2.*backup|gunicorn.*backup"
 BLAMED = r"^(client|gunicorn) .*backup"
 MOVED = r"backup"
+TRUE_ALSO = r"waited for data from 10\.8\.0\.2:6379"  # each question takes the time of the wire in the healthy one too
 FELT = True
 
 

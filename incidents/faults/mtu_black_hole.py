@@ -11,6 +11,7 @@ CAUSE = "packets above 1300 bytes (full segments) from 10.8.0.2:6379 never arriv
 NAMED = r"10\.8\.0\..*(MTU|large packets|large segments|full segments|full-sized)|(MTU|large packets|large segments|full segments|full-sized).*10\.8\.0\."
 BLAMED = r"^(client|gunicorn) .*10\.8\.0\.2:6379"
 MOVED = r"10\.8\.0\.2"
+TRUE_ALSO = r"connections_not_kept"  # it connects for each request in the healthy one too
 FELT = True
 
 

@@ -12,6 +12,7 @@ CAUSE = "haproxy gives up on 127.0.0.1:8000 (gunicorn) after 50 ms, before its a
 NAMED = r"haproxy \(\d+\).*(8000|gunicorn).*(gave up|gives up|given up|timeout|asks again|retr)"
 BLAMED = r"^(client|haproxy) .*(timeout|retr).*8000"
 MOVED = r"haproxy.*(8000|gunicorn).*(gave up|gives up|given up|timeout|asks again|retr)"
+TRUE_ALSO = r"a sleep of the thread gunicorn|recvfrom failed .* ECONNRESET"  # an answer takes 80 ms; HAProxy ends its connections to servers by a reset
 FELT = True
 
 

@@ -25,7 +25,7 @@ WITH threshold AS (
   SELECT *, done_bytes - lag(done_bytes) OVER w AS step_bytes, lag(queue_bytes) OVER w AS before_bytes
   FROM listed
   WINDOW w AS (PARTITION BY upid, netns_inode, inode, local, peer ORDER BY ts_ns)
-), connection AS (
+), link AS (
   SELECT upid, local, peer, host, max(mss_bytes) AS mss_bytes, bool_or(queue_bytes > 0) AS has_queued,
     bool_or(queue_bytes > mss_bytes AND retransmit_count >= h.again_count AND unacknowledged_count > 0) AND max(done_bytes) < max(mss_bytes) AS is_stuck,
     coalesce(bool_or(before_bytes > mss_bytes AND step_bytes >= mss_bytes), false) AS has_moved, max(retransmit_count) AS retransmit_count
@@ -35,7 +35,7 @@ WITH threshold AS (
 ), way AS (
   SELECT c.upid, c.host, CASE WHEN a.address IS NOT NULL THEN c.local END AS service, max(c.mss_bytes) FILTER (c.is_stuck) AS mss_bytes, count(*) FILTER (c.is_stuck) AS stuck_count, count(*) FILTER (c.has_queued) AS queued_count,
     max(c.retransmit_count) FILTER (c.is_stuck) AS retransmit_count, bool_or(c.has_moved) AS has_moved, min(c.peer) FILTER (c.is_stuck) AS peer, min(c.local) FILTER (c.is_stuck) AS local
-  FROM connection AS c
+  FROM link AS c
   LEFT JOIN service_address AS a ON a.upid = c.upid AND a.address = @plain_address(c.local)
   GROUP BY c.upid, c.host, CASE WHEN a.address IS NOT NULL THEN c.local END
 ), answered AS (

@@ -1,6 +1,6 @@
 -- requests_queue: Requests wait until a service reads them
 -- condition: a service on this host read 20 requests or more of clients on this host (both ends are recorded, so that a request is known from the client's write to the server's read), 10 ms or more
---   after they were sent on average, and this was half or more of what its clients waited for the answers; half a request or more was unread at any moment on average.
+--   after they were sent on average, and this was half or more of what its clients waited for the answers; half a request or more was unread at any moment on average. Not where more than half of their time was due to the network between them (a tunnel): what is on its way cannot be read.
 --   A note if the clients' time was due to the service's own work on the CPUs, or to a CPU that others had: under enough load that is so of every service. Critical from 100 ms on average.
 --   What the clients waited for in the end is found by following each wait to its cause (blame). Where the threads that read spent half of the recording or more in a poll of one descriptor, or in a read, of
 --   a connection that they had answered, it says that idle connections hold them: a thread or process for each connection keeps it for the client's next request (KeepAliveTimeout of Apache's prefork and worker:
@@ -77,7 +77,8 @@ WITH threshold AS (
   GROUP BY upid, cause, on_upid, on_call, on_target
 ), due AS (
   SELECT upid, sum(wait_ns) AS total_ns, max(wait_ns) AS most_ns, arg_max({cause: cause, on_comm: on_comm, on_call: on_call, on_target: on_target}, (wait_ns, cause, on_comm, on_call, on_target)) AS most,
-    coalesce(sum(wait_ns) FILTER (cause IN ('running', 'cpu_taken')), 0) AS ran_ns
+    coalesce(sum(wait_ns) FILTER (cause IN ('running', 'cpu_taken')), 0) AS ran_ns,
+    coalesce(sum(wait_ns) FILTER (cause = 'network'), 0) AS network_ns
   FROM waited
   GROUP BY upid
 )
@@ -95,3 +96,5 @@ JOIN process AS p USING (upid)
 LEFT JOIN due AS d USING (upid)
 LEFT JOIN kept AS k USING (upid)
 CROSS JOIN threshold AS h
+-- What is on its way is not there to be read.
+WHERE NOT coalesce(2 * d.network_ns > d.total_ns, false)
