@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import http.client
+import os
 import random
+import select
 import socket
+import struct
 import textwrap
 import threading
 import time
 import urllib.request
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -234,15 +240,15 @@ def nginx(
     scene.wait_port(8080)
 
 
-def php(scene, code: str, *, children: int) -> None:
-    """PHP-FPM with a number of processes, behind nginx on port 8080: ``code`` is /page.php."""
+def php(scene, code: str, *settings: str, children: int) -> None:
+    """PHP-FPM with a number of processes, behind nginx on port 8080: ``code`` is /page.php, ``settings`` are as in php.ini."""
     Path("/scene/page.php").write_text(textwrap.dedent(code))
     Path("/scene/fpm.conf").write_text(
         "[global]\nerror_log = /scene/fpm.log\ndaemonize = no\n"
         f"[www]\nuser = www-data\ngroup = www-data\nlisten = 127.0.0.1:9000\npm = static\npm.max_children = {children}\n"
         "php_admin_value[session.save_path] = /scene\n"
     )
-    scene.start("php-fpm8.2", "-y", "/scene/fpm.conf")
+    scene.start("php-fpm8.2", "-y", "/scene/fpm.conf", *(word for setting in settings for word in ("-d", setting)))
     scene.wait_port(9000)
     passed = "fastcgi_pass 127.0.0.1:9000; include /etc/nginx/fastcgi_params; fastcgi_param SCRIPT_FILENAME /scene$uri;"
     nginx(scene, f"location / {{ {passed} }}")
@@ -315,3 +321,60 @@ def kept_clients(
         time.sleep(random.uniform(0.5, 1.5) * pause_s)
 
     scene.fork(name, ask, count=count)
+
+
+NEW_NETWORK = 0x40000000
+
+
+def tunnel(name: str) -> int:
+    """Open a network device whose packets are read and written by this process (tun(4): TUNSETIFF; IFF_TUN, IFF_NO_PI)."""
+    file = os.open("/dev/net/tun", os.O_RDWR)
+    fcntl.ioctl(file, 0x400454CA, struct.pack("16sH22x", name.encode(), 0x1001))
+    return file
+
+
+def wire(
+    scene,
+    start_far: Callable[[], object],
+    *,
+    delay_s: float,
+    is_lost: Callable[[bytes], bool] = lambda _: False,
+    bytes_per_s: float = 0,
+    queue_bytes: int = 1 << 30,
+) -> None:
+    """Make a wire to another network namespace, 10.8.0.2, in which ``start_far`` starts programs; the scene's own end is 10.8.0.1.
+
+    Each packet is ``delay_s`` late; those of which ``is_lost`` says so never arrive. With ``bytes_per_s`` packets wait for those before
+    them, in a queue in each direction that has room for ``queue_bytes``.
+    """
+    ends: list[int] = []
+    near = tunnel("near")
+
+    def carry() -> None:
+        if not ends:
+            ctypes.CDLL(None).unshare(NEW_NETWORK)
+            ends[:] = [near, tunnel("far")]
+            for words in ("addr add 10.8.0.2/24 dev far", "link set far up"):
+                scene.run("ip", *words.split())
+            start_far()
+        due: deque[tuple[float, int, bytes]] = deque()
+        free_at = dict.fromkeys(ends, 0.0)
+        while True:
+            left_s = max(0, due[0][0] - time.monotonic()) if due else None
+            for end in select.select(ends, [], [], left_s)[0]:
+                packet, now = os.read(end, 65536), time.monotonic()
+                queued_s = max(0.0, free_at[end] - now)
+                if is_lost(packet) or queued_s * bytes_per_s > queue_bytes:
+                    continue
+                if bytes_per_s:
+                    free_at[end] = now + queued_s + len(packet) / bytes_per_s
+                due.append((max(now, free_at[end]) + delay_s, ends[end == ends[0]], packet))
+                due = deque(sorted(due)) if len(due) > 1 and due[-1] < due[-2] else due
+            while due and due[0][0] <= time.monotonic():
+                _, end, packet = due.popleft()
+                os.write(end, packet)
+
+    scene.fork("wire", carry)
+    os.close(near)
+    scene.run("ip", "addr", "add", "10.8.0.1/24", "dev", "near")
+    scene.run("ip", "link", "set", "near", "up")

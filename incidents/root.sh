@@ -10,7 +10,7 @@ case $guest in
 guest) root=build/incidents/guest/root more=,linux-image-amd64,kmod complete=build/incidents/guest/complete ;;
 *) echo "usage: root.sh [guest]" >&2; exit 1 ;;
 esac
-programs=python3,gunicorn,postgresql,redis-server,nginx-light,openjdk-17-jdk-headless,dnsmasq-base,memcached,haproxy,nodejs,sqlite3
+programs=python3,gunicorn,postgresql,redis-server,nginx-light,openjdk-17-jdk-headless,dnsmasq-base,memcached,haproxy,nodejs,sqlite3,apache2
 programs=$programs,mariadb-server,php8.2-fpm,apache2-utils,fio,stress-ng,iproute2,procps,make,gcc,libc6-dev,e2fsprogs,mount$more
 [ "$(cat $complete 2>/dev/null)" != $programs ] || exit 0
 [ "$(id -u)" = 0 ] || { echo "incidents: run it as root" >&2; exit 1; }

@@ -19,8 +19,8 @@
 -- next: perfcase view request_summary: what the slowest requests have that the usual ones have not
 -- next: perfcase flamegraph --blame: where in the program it waits
 -- about: what the answers wait for: the CPUs, a quota, a disk, a peer, or what a process waited for in vain; the requests at the service's addresses
--- follows from: calls_time_out, connection_queue, cpu_quota, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, head_of_line, name_search, noisy_neighbour, pages_dropped, pool_full, slow_peer,
---   standing_queue, waits_above_disk
+-- follows from: calls_time_out, connection_queue, connections_not_kept, cpu_quota, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, gives_up, head_of_line, large_segments_lost, link_shared, name_search, noisy_neighbour, pages_dropped,
+--   pool_full, slow_peer, standing_queue, waits_above_disk
 -- taught by: Identifying an off-CPU bottleneck
 -- source: blame, block_device, descriptor, frame_label, proc_command, proc_process, process, recorded_span, recorder_thread, request,
 --   service_address, service_process, socket_turn, stack, thread

@@ -10,7 +10,7 @@
 -- next: perfcase sql: the evidence: what was written, and when the end came
 -- next: the log of the server at that time
 -- about: the peer
--- follows from: fd_leak
+-- follows from: crashes, fd_leak
 -- taught by: -
 -- source: descriptor, process, request, service_address, service_process, syscall, thread, workload_thread
 -- evidence: SELECT p.name, p.pid, d.peer, d.fd, d.ts_ns, s.ts_ns AS end_of_file_ts_ns FROM syscall AS s JOIN descriptor AS d USING (descriptor_id) JOIN process AS p USING (upid)

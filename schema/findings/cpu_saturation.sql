@@ -7,18 +7,18 @@
 --   In that time all that ran on the host and these waits together are a load of 1.25 per CPU or more, for critical 1.67: on CPUs
 --   with nothing to spare, 20 and 40 % of such a load wait. Threads that wake each other wait for a moment also where the CPUs have time left
 --   The threads of a control group whose quota holds it back do not count (cpu_quota), and at least half of the waiting was while
---   no CPU was idle (unclaimed_cpus)
+--   no CPU was idle (unclaimed_cpus). The message has who ran most, and its own function that has most of its samples, if that is a tenth of 20 or more
 -- means: every request takes longer than its work, by the time that it waits for a CPU. Latency grows faster than the load
 -- next: perfcase view run_queue_latency_by_thread: which threads wait, how long, and when longest
 -- next: perfcase view preemptions: which thread takes the CPU from which
 -- about: the CPUs
 -- follows from: busy_polling, garbage_collection, noisy_neighbour, short_processes, woken_together
 -- taught by: An unexplained win
--- source: cgroup_activity, cpu_utilization, process, process_cgroup, recorded_span, run_queue_wait, thread, thread_time, unclaimed_level, workload_thread
+-- source: cgroup_activity, cpu_utilization, frame, frame_label, perf_event, process, process_cgroup, recorded_span, run_queue_wait, sample, stack_entry, thread, thread_time, unclaimed_level, workload_thread
 -- evidence: SELECT comm, tid, on_cpu_ns, run_queue_ns, run_queue_ratio, run_delay_max_ns FROM thread_time
 --   WHERE utid IN (SELECT utid FROM workload_thread) ORDER BY run_queue_ns DESC
 WITH threshold AS (
-  SELECT 0.2 AS waiting_ratio, 0.4 AS critical_ratio, 500000000 AS wanted_ns, 0.5 AS wanted_cpus, 0.25 AS throttled_ratio, 0.5 AS unclaimed_ratio, 0.3 AS idle_ratio, 0.5 AS busy_wait_ratio
+  SELECT 0.2 AS waiting_ratio, 0.4 AS critical_ratio, 500000000 AS wanted_ns, 0.5 AS wanted_cpus, 0.25 AS throttled_ratio, 0.5 AS unclaimed_ratio, 0.3 AS idle_ratio, 0.5 AS busy_wait_ratio, 20 AS samples, 0.1 AS hot_ratio
 ), held AS (
   SELECT cgroup
   FROM cgroup_activity
@@ -58,6 +58,21 @@ WITH threshold AS (
   GROUP BY ALL
   ORDER BY run_ns DESC, process
   LIMIT 1
+), hit AS (
+  -- Where it ran: by the samples of the CPUs' clocks.
+  SELECT l.label, l.unnamed_address IS NULL AND NOT coalesce(f.is_kernel, false) AS is_named, count(*) AS sample_count
+  FROM sample AS s
+  JOIN perf_event AS v USING (event_id)
+  JOIN thread AS t USING (utid)
+  JOIN process AS p USING (upid)
+  JOIN eater AS e ON e.process = p.name
+  JOIN stack_entry AS k ON k.stack_id = s.stack_id AND k.position = 0
+  JOIN frame AS f ON f.frame_id = k.frame_id
+  JOIN frame_label AS l ON l.frame_id = k.frame_id
+  WHERE v.name SIMILAR TO '(cpu-cycles|cycles|cpu-clock|task-clock)([:/].*)?'
+  GROUP BY ALL
+), hot AS (
+  SELECT arg_max(label, (sample_count, label)) FILTER (is_named) AS label, max(sample_count) FILTER (is_named) AS most, sum(sample_count) AS total FROM hit
 ), total AS (
   SELECT sum(on_cpu_ns) AS ran_ns, sum(run_queue_ns) AS waited_ns,
     sum(run_queue_ns) / nullif(sum(on_cpu_ns) + sum(run_queue_ns), 0) AS waiting_ratio,
@@ -74,14 +89,16 @@ WITH threshold AS (
 SELECT
   @severity(t.waiting_ratio >= h.critical_ratio AND coalesce(t.load_per_cpu >= 1 / (1 - h.critical_ratio), true), true) AS severity,
   'all CPUs' AS subject,
-  format('threads waited {:.2f} s for a CPU and ran {:.2f} s: {:.1f} % of the time that they could run; {} ({}) waited most, {:.2f} s{}',
+  format('threads waited {:.2f} s for a CPU and ran {:.2f} s: {:.1f} % of the time that they could run; {} ({}) waited most, {:.2f} s{}{}',
     t.waited_ns / 1e9, t.ran_ns / 1e9, 100 * t.waiting_ratio, t.most_comm, t.most_tid, t.most_ns / 1e9,
-    coalesce((SELECT format('; {} ran most, {:.2f} s', CASE e.process_count WHEN 1 THEN format('{} ({})', e.process, e.pid) ELSE format('{} processes {}', e.process_count, e.process) END, e.run_ns / 1e9) FROM eater AS e), '')) AS message,
+    coalesce((SELECT format('; {} ran most, {:.2f} s', CASE e.process_count WHEN 1 THEN format('{} ({})', e.process, e.pid) ELSE format('{} processes {}', e.process_count, e.process) END, e.run_ns / 1e9) FROM eater AS e), ''),
+    CASE WHEN o.total >= h.samples AND o.most >= h.hot_ratio * o.total THEN format(', most often in {} ({:.0f} % of the samples)', o.label, 100 * o.most / o.total) ELSE '' END) AS message,
   @whole(t.waited_ns) AS cost_ns, ['the CPUs'] AS about
 FROM measured AS t
 CROSS JOIN threshold AS h
 CROSS JOIN unclaimed AS u
 CROSS JOIN wait AS w
+CROSS JOIN hot AS o
 WHERE t.waiting_ratio >= h.waiting_ratio AND u.ns < h.unclaimed_ratio * t.waited_ns
   AND (w.ns IS NULL OR coalesce(w.busy_ns, 0) >= h.busy_wait_ratio * w.ns)
   AND t.ran_ns + t.waited_ns >= greatest(h.wanted_ns, h.wanted_cpus * t.duration_ns)

@@ -13,6 +13,7 @@
 -- next: perfcase view connection: each end that was connected to, how many connections failed, and when
 -- next: perfcase view syscall_error: each error with the descriptor, the peer, and when it began
 -- next: perfcase view syscall_log: the calls before the first one
+-- next: on the host, of files that cannot be made: df -i beside df. A file system may have space left and no inode (open(2), ENOSPC)
 -- next: on the host, of a call that takes a path: strace -f -e status=failed -e trace=%file -p PID. A recording has no names of files that could not be opened
 -- about: what the process has too little of, and those who are not answered if it cannot accept them
 -- follows from: fd_leak, thread_leak, unreaped_children
@@ -71,6 +72,8 @@ WITH threshold AS (
   SELECT string_agg(DISTINCT mount_point, ', ' ORDER BY mount_point) AS mount_points
   FROM file_system
   WHERE is_read_only AND file_system NOT IN ('cramfs', 'erofs', 'iso9660', 'overlay', 'squashfs')
+), without_inode AS (
+  SELECT string_agg(DISTINCT mount_point, ', ' ORDER BY mount_point) AS mount_points FROM file_system WHERE inode_count > 0 AND used_inode_count >= inode_count AND NOT is_read_only
 ), judged AS (
   SELECT t.*, t.error_count / t.call_count AS error_ratio FROM totalled AS t
   -- What is known of the connections says more.
@@ -84,7 +87,8 @@ SELECT
     CASE j.errno_name
       WHEN 'EMFILE' THEN 'the process has no descriptor left'
       WHEN 'ENFILE' THEN 'the host has no descriptor left'
-      WHEN 'ENOSPC' THEN 'no space left on the device'
+      WHEN 'ENOSPC' THEN CASE WHEN j.name IN ('open', 'openat', 'openat2', 'creat', 'mkdir', 'mkdirat', 'mknod', 'mknodat', 'symlink', 'symlinkat') THEN 'no inode or no space left for a new file'
+          || coalesce(' (no inode left on this host: ' || (SELECT mount_points FROM without_inode) || ')', '') ELSE 'no space left on the device' END
       WHEN 'EDQUOT' THEN 'the quota of disk space is used up'
       WHEN 'EIO' THEN 'the device failed'
       WHEN 'EROFS' THEN 'the file system is read-only' || coalesce(' (read-only on this host: ' || (SELECT mount_points FROM read_only) || ')', '')

@@ -10,6 +10,7 @@
 -- next: perfcase view file_descriptor: what is open, at each snapshot
 -- next: perfcase view fd_history: which call created each descriptor, and which were closed
 -- about: the descriptors of the process, and those who are answered late if calls failed
+-- follows from: pipe_deadlock
 -- taught by: A tale of ten bugs (5, 6)
 -- source: descriptor, file_descriptor, proc_limit, process, recorded_span, recorder_thread, service_address, syscall, thread
 -- evidence: SELECT pid, comm, snapshot, min(ts_ns) AS ts_ns, kind, count(*) AS open_count, any_value(limit_count) AS limit_count,

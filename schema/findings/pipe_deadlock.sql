@@ -10,7 +10,7 @@
 -- next: read the pipe until its end before the wait (subprocess.communicate, a thread that reads), or give the child a file or /dev/null
 -- next: perfcase view syscall_log: what the thread did before it waited
 -- next: perfcase view fd_history: who has the pipe
--- about: the threads of the process that waits
+-- about: the threads and the descriptors of the process that waits
 -- taught by: -
 -- source: descriptor, followed_state, process, recorded_span, request, syscall, thread, workload_thread
 -- evidence: SELECT t.comm, t.tid, s.name, s.ts_ns, d.target FROM syscall AS s JOIN thread AS t USING (utid) LEFT JOIN descriptor AS d USING (descriptor_id)
@@ -104,6 +104,6 @@ SELECT
     x.longest.call, x.longest.target, coalesce(p.name, '?'), x.waited_ns / 1e9,
     CASE x.thread_count WHEN 1 THEN '' ELSE format(' in all, the longest {:.2f} s', x.longest_ns / 1e9) END) AS message,
   @whole(x.waited_ns) AS cost_ns,
-  ['threads of process ' || x.upid] AS about
+  ['threads of process ' || x.upid, 'descriptors of process ' || x.upid] AS about
 FROM total AS x
 JOIN process AS p USING (upid)

@@ -68,6 +68,8 @@ pub(super) enum Thing {
     Event,
     /// A timer, a terminal and other sources of input.
     Input,
+    /// The device of a network whose packets a program carries: tun(4), which a VPN has.
+    Tunnel,
 }
 
 impl Thing {
@@ -79,6 +81,17 @@ impl Thing {
             Some("eventfd") => Thing::Event,
             Some("timerfd" | "signalfd" | "inotify" | "device") => Thing::Input,
             _ => Thing::Unknown,
+        }
+    }
+
+    /// What a device or file of this name is.
+    pub(super) fn of_name(self, target: Option<&str>) -> Thing {
+        match self {
+            // Below the root of a container its path does not begin with /dev.
+            Thing::Input | Thing::File if target.is_some_and(|target| target.ends_with("/dev/net/tun")) => {
+                Thing::Tunnel
+            }
+            _ => self,
         }
     }
 }

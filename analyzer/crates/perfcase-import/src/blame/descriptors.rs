@@ -39,7 +39,7 @@ impl Descriptors {
                     found.files.resize(id + 1, 0);
                     found.peers.resize(id + 1, 0);
                 }
-                found.things[id] = meaning(kinds, &kinds_mean, row).unwrap_or(Thing::Unknown);
+                found.things[id] = meaning(kinds, &kinds_mean, row).unwrap_or(Thing::Unknown).of_name(target);
                 // One that was there before the capture: by its ports.
                 found.served[id] = meaning(makers, &takes, row).unwrap_or_else(|| serves(local, peer));
                 match found.things[id] {

@@ -388,7 +388,7 @@ impl Known<'_> {
     pub(super) fn has_no_work(&self, utid: u32, piece: &Piece, kind: CallKind, thing: Thing) -> bool {
         let waits_for_work = match kind {
             CallKind::Accept | CallKind::Signal | CallKind::Poll => true,
-            CallKind::Read => matches!(thing, Thing::Socket | Thing::Input),
+            CallKind::Read => matches!(thing, Thing::Socket | Thing::Input | Thing::Tunnel),
             _ => false,
         };
         if !waits_for_work || self.works.is_busy(utid, piece.start, piece.end) {
@@ -401,17 +401,16 @@ impl Known<'_> {
 
     /// Tells whether a waker woke a thread by its own doing: an interrupt hits any thread that is on the CPU.
     fn did_itself(&self, waker: u32, piece: &Piece, thing: Thing) -> bool {
+        let can_be_socket = |thing: Thing| matches!(thing, Thing::Socket | Thing::Unknown);
+        let call = self.history.thread(waker).and_then(|thread| thread.call_at(piece.end.saturating_sub(1)));
+        let sent_to = call.filter(|call| call.kind == CallKind::Send).map(|call| self.thing(call.descriptor));
         match piece.context {
-            Context::Task | Context::Unknown => true,
+            // What a program writes to a tunnel is a packet that came from elsewhere: its carrier is a part of the network.
+            Context::Task | Context::Unknown => !(can_be_socket(thing) && sent_to == Some(Thing::Tunnel)),
             Context::Hardirq => false,
             // A packet over loopback is delivered while its sender sends it.
             Context::Softirq => {
-                let can_be_socket = |thing: Thing| matches!(thing, Thing::Socket | Thing::Unknown);
-                let call = self.history.thread(waker).and_then(|thread| thread.call_at(piece.end.saturating_sub(1)));
-                piece.doing == Doing::Sleeping
-                    && can_be_socket(thing)
-                    && call
-                        .is_some_and(|call| call.kind == CallKind::Send && can_be_socket(self.thing(call.descriptor)))
+                piece.doing == Doing::Sleeping && can_be_socket(thing) && sent_to.is_some_and(can_be_socket)
             }
         }
     }

@@ -304,6 +304,25 @@ fn an_interrupt_does_not_blame_the_thread_that_it_hits() {
 }
 
 #[test]
+fn who_carries_packets_is_a_part_of_the_network() {
+    let carried = |reader: Thing, (kind, written): (&str, &str)| {
+        let story = story().work(1, 0, 100, Work::Call).woken(1, 0, 100, 2, Doing::Sleeping, Context::Task);
+        let story = story.call(1, 0, 101, "recvfrom", reader).ran(2, 0, 200, 0);
+        story.call(2, 90, 110, "write", Thing::of(Some(kind)).of_name(Some(written))).blame(1)
+    };
+    for written in [("device", "/dev/net/tun"), ("file", "/srv/container/dev/net/tun")] {
+        assert_eq!(carried(Thing::Socket, written), [(0, 100, Cause::Network, 1, 0)]);
+    }
+    // Other things, and a reader that no packet wakes.
+    let tun = ("device", "/dev/net/tun");
+    for (reader, written) in
+        [(Thing::Socket, ("device", "/dev/null")), (Thing::Socket, ("file", "/tmp/a")), (Thing::Pipe, tun)]
+    {
+        assert_eq!(carried(reader, written), [(0, 100, Cause::Running, 2, 1)]);
+    }
+}
+
+#[test]
 fn who_has_the_cpu_is_named() {
     let found = story()
         .work(1, 0, 100, Work::Request)
