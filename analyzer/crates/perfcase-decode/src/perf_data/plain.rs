@@ -80,6 +80,9 @@ pub fn write(file: &[u8], out: &mut (impl Write + Seek)) -> Result<(), Failure> 
     let Ok(head) = header::parse(file) else { return Err(damaged(0)) };
     let order = head.order;
     let (start, end) = records_of(file, head.sections.as_ref());
+    if head.sections.as_ref().is_some_and(|sections| sections.data.size != 0 && sections.data.of(file).is_none()) {
+        return Err(damaged(start));
+    }
     out.write_all(&file[..start])?;
     let size = unpacked(&file[..end], start, order, out)?;
     let Some(sections) = &head.sections else { return Ok(()) };
@@ -174,5 +177,23 @@ fn word(value: u64, order: ByteOrder) -> [u8; 8] {
     match order {
         ByteOrder::Little => value.to_le_bytes(),
         ByteOrder::Big => value.to_be_bytes(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    #[test]
+    fn records_that_are_not_in_the_file_are_damage() {
+        for (offset, size) in [(u64::MAX - 7, 8), (u64::MAX - 7, 64), (104, 8), (104, u64::MAX)] {
+            let words = [104, 144, 104, 0, offset, size, 0, 0, 1 << number::COMPRESSED, 0, 0, 0];
+            let file = [&b"PERFILE2"[..], &words.map(u64::to_le_bytes).concat()].concat();
+            assert!(is_compressed(&file));
+            let written = write(&file, &mut Cursor::new(Vec::new()));
+            assert!(matches!(written, Err(Failure::Input(_))), "{offset} {size}");
+        }
     }
 }
