@@ -42,7 +42,6 @@ FEW_ROWS_MAX = 10_000
 """Rows of a view that is kept for histories alone."""
 FEW_SIZE_MAX = 256 << 10
 """Bytes of its file."""
-_LONG = ("HUGEINT", "UHUGEINT")
 _MADE_BY = (
     "case/coverage.py",
     "case/exact.py",
@@ -75,10 +74,9 @@ class Kept:
         """Return whether a file of this name is kept; a pipe or device at this path is none."""
         return self.path(name).is_file()
 
-    def rows(self, view: str, kinds: Mapping[str, str]) -> str:
-        """Return the SELECT of the rows that are kept of a view, with its columns and their types: the file of a stranger may have other ones."""
-        columns = ", ".join(f"{quote(name)}::{kind} AS {quote(name)}" for name, kind in kinds.items())
-        return f"SELECT {columns} FROM read_parquet({literal(glob.escape(str(self.path(f'{view}.parquet'))))})"
+    def parquet(self, view: str) -> str:
+        """Return the pattern of the file with the rows of a view."""
+        return glob.escape(str(self.path(f"{view}.parquet")))
 
     def recall(self, name: str) -> Any:  # noqa: ANN401 - as JSON has it
         """Return the value that is kept under this name; None where there is none, or one that cannot be read."""
@@ -275,7 +273,9 @@ def _show(connection: duckdb.DuckDBPyConnection, kept: Kept, view: str, types: T
     kinds = types.get(view, {})
     if any(name not in kinds for name in names):
         return False
-    rows = kept.rows(view, {name: kinds[name] for name in names})
+    # The file of a stranger may have other types.
+    columns = ", ".join(f"{quote(name)}::{kinds[name]} AS {quote(name)}" for name in names)
+    rows = f"SELECT {columns} FROM read_parquet({literal(kept.parquet(view))})"
     try:
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(view)} AS {rows}").fetchall()
         if connection.execute(f"SELECT 1 FROM temp.{quote(view)} WHERE {impossible(view, names)} LIMIT 1").fetchall():
@@ -297,6 +297,17 @@ def impossible(view: str, columns: Iterable[str]) -> str:
     return f"(severity IN ({severities}) AND (finding || subject || message || title) IS NOT NULL) IS NOT TRUE"
 
 
+def in_parquet(kind: str) -> str:
+    """Return the type that a column of a view has in its file. Parquet has no integers of 128 bits, and DuckDB would make fractions of them."""
+    return "DECIMAL(38,0)" if kind in ("HUGEINT", "UHUGEINT") else kind
+
+
+def in_file(name: str, kind: str) -> list[tuple[str, str]]:
+    """Return what DuckDB says of such a column in a file: a list has parts."""
+    kind = in_parquet(kind)
+    return [(name, kind)] + ([("list", kind), ("element", kind.removesuffix("[]"))] if kind.endswith("[]") else [])
+
+
 def _short(connection: duckdb.DuckDBPyConnection) -> set[str]:
     """Return the views that were worked out, and whose rows are worth a file."""
     return {name for name, rows in made(connection).items() if rows <= _ROWS_MAX}
@@ -315,10 +326,8 @@ def _keep(connection: duckdb.DuckDBPyConnection, kept: Kept, views: Sequence[str
     with kept.replacing() as working:
         for view in views:
             path = working / f"{view}.parquet"
-            # Parquet has no integers of 128 bits, and would have numbers with fractions instead.
             columns = ", ".join(
-                f"{quote(name)}{'::DECIMAL(38,0)' if kind in _LONG else ''} AS {quote(name)}"
-                for name, kind in types[view].items()
+                f"{quote(name)}::{in_parquet(kind)} AS {quote(name)}" for name, kind in types[view].items()
             )
             copied = f"COPY (SELECT {columns} FROM {quote(view)}) TO {literal(str(path))}"
             connection.execute(f"{copied} (FORMAT parquet, COMPRESSION zstd)").fetchall()

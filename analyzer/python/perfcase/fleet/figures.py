@@ -144,7 +144,9 @@ def recorded(kept: Kept) -> dict[str, int | None]:
     told = kept.recall(_RECORDED)
     if not isinstance(told, dict):
         return {}
-    return {view: known for view, known in told.items() if known is None or (type(known) is int and 0 < known < 1 << 63)}
+    return {
+        view: known for view, known in told.items() if known is None or (type(known) is int and 0 < known < 1 << 63)
+    }
 
 
 def _recorded(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> dict[str, int | None]:

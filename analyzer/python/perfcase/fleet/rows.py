@@ -6,14 +6,15 @@ statement; their figures are those of ``perfcase.fleet.metric``, by capture.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from perfcase.case import database, query
-from perfcase.case.kept import FEW_ROWS_MAX, FEW_SIZE_MAX, Kept, impossible
+from perfcase.case.kept import FEW_ROWS_MAX, FEW_SIZE_MAX, Kept, impossible, in_file
 from perfcase.case.sharing import FINDINGS
-from perfcase.catalogue.schema import literal, quote
+from perfcase.catalogue.schema import quote
 from perfcase.catalogue.views import load_views
 from perfcase.errors import PerfcaseError
 from perfcase.fleet import condition, figures, metric
@@ -21,8 +22,10 @@ from perfcase.fleet.metric import Metric, Reading
 from perfcase.lazy import duckdb
 
 _FILES_AT_ONCE = 64
-_CAPTURE = quote("number of the capture")
-"""The column that says whose a row is. A condition that names it is none over the view's columns."""
+_CAPTURE, _IMPOSSIBLE = quote("number of the capture"), quote("no row of the view")
+"""Columns beside the view's: whose a row is, and whether no import can have kept it. A condition that names one is none over the view's columns."""
+_TIMES = ("snapshot", "ts_ns", "interval_ns")
+"""Columns that an aggregation may read besides those that are named."""
 
 
 def read_many(wanted: Metric, kept: Mapping[Path, Kept]) -> dict[Path, Reading]:
@@ -63,15 +66,20 @@ def _none(wanted: Metric, kept: Kept) -> Reading | None:
 
 
 class _Rows:
-    """The rows of a view, of some captures at a time."""
+    """The rows of a view, of some captures at a time: as much of them as the figure reads."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, wanted: Metric) -> None:
         self._connection = connection
         self._wanted = wanted
         asked = "SELECT column_name, data_type FROM duckdb_columns() WHERE NOT internal AND table_name = $1 ORDER BY column_index"
         self._kinds = dict(connection.execute(asked, [wanted.view]).fetchall())
-        columns = ", ".join(f"{quote(name)} {kind}" for name, kind in self._kinds.items())
-        connection.execute(f"CREATE TEMP TABLE kept_rows ({_CAPTURE} INTEGER, {columns})").fetchall()
+        words = {*_TIMES, *re.findall(r"\w+", f"{wanted.measure} {wanted.by} {wanted.where}")}
+        self._read = [name for name in self._kinds if name in words]
+        self._in_file = [part for name, kind in self._kinds.items() for part in in_file(name, kind)]
+        columns = "".join(f", {quote(name)} {self._kinds[name]}" for name in self._read)
+        connection.execute(
+            f"CREATE TEMP TABLE kept_rows ({_CAPTURE} INTEGER, {_IMPOSSIBLE} BOOLEAN{columns})"
+        ).fetchall()
 
     def can_answer(self) -> bool:
         """Return whether the figure is one of rows alone."""
@@ -96,14 +104,13 @@ class _Rows:
     def read(self, captures: Mapping[Path, Kept]) -> dict[Path, Reading]:
         """Return the readings of captures whose rows can be read, and are such as the view has."""
         places = [*captures]
-        try:
-            self._fetch(captures.values())
-        except duckdb.Error as error:
-            _raise_if_stopped(error)
-            # One of them is damaged.
+        if not self._are_there(captures.values()):
+            # One of them is damaged, or a stranger's.
             middle = len(places) // 2
-            halves = (places[:middle], places[middle:]) if middle else ()
-            return {place: known for half in halves for place, known in self.read({each: captures[each] for each in half}).items()}
+            halves = [
+                {place: captures[place] for place in half} for half in (places[:middle], places[middle:]) if middle
+            ]
+            return {place: known for half in halves for place, known in self.read(half).items()}
         good = self._good()
         try:
             found = {number: figure for number, *figure in self._figures()}
@@ -111,20 +118,43 @@ class _Rows:
             _raise_if_stopped(error)
             # The condition fails for some row: its capture says so itself.
             return {}
-        readings = {places[number]: self._reading(captures[places[number]], *found.get(number, (0, None))) for number in good}
+        readings = {
+            places[number]: self._reading(captures[places[number]], *found.get(number, (0, None))) for number in good
+        }
         return {place: known for place, known in readings.items() if known}
 
-    def _fetch(self, captures: Iterable[Kept]) -> None:
+    def _are_there(self, captures: Iterable[Kept]) -> bool:
+        try:
+            return self._fetch(captures)
+        except duckdb.Error as error:
+            _raise_if_stopped(error)
+            return False
+
+    def _fetch(self, captures: Iterable[Kept]) -> bool:
+        """Put the rows of captures into the table. Return whether they are such as an import keeps.
+
+        Raises:
+            duckdb.Error: a file cannot be read.
+        """
+        files = [each.parquet(self._wanted.view) for each in captures]
+        # Of files with other types than the first one has, DuckDB would make what that one says.
+        asked = "SELECT list((name, duckdb_type) ORDER BY column_id) FROM parquet_schema($1) WHERE column_id > 0 GROUP BY file_name"
+        found = self._connection.execute(asked, [[*{*files}]]).fetchall()
+        if len(found) < len({*files}) or any(parts != self._in_file for (parts,) in found):
+            return False
         self._connection.execute("DELETE FROM kept_rows").fetchall()
-        view = self._wanted.view
-        selects = [f"(SELECT {number}, * FROM ({each.rows(view, self._kinds)}) LIMIT {FEW_ROWS_MAX + 1})" for number, each in enumerate(captures)]
-        self._connection.execute(f"INSERT INTO kept_rows {' UNION ALL '.join(selects)}").fetchall()
+        columns = "".join(f", {quote(name)}::{self._kinds[name]}" for name in self._read)
+        # Of other views every value that has the type of its column is possible.
+        wrong = impossible("finding", self._kinds) if self._wanted.view == "finding" else "false"
+        most = FEW_ROWS_MAX * len(files)
+        rows = f"SELECT file_index, {wrong}{columns} FROM read_parquet($1) LIMIT {most + 1}"
+        ((count,),) = self._connection.execute(f"INSERT INTO kept_rows {rows}", [files]).fetchall()
+        return count <= most
 
     def _good(self) -> list[int]:
         """Return the numbers of the captures that have rows, few enough, and possible ones."""
-        wrong = impossible(self._wanted.view, self._kinds)
         asked = (
-            f"SELECT {_CAPTURE}, count(*) <= {FEW_ROWS_MAX} AND NOT bool_or({wrong}) FROM kept_rows GROUP BY ALL"
+            f"SELECT {_CAPTURE}, count(*) <= {FEW_ROWS_MAX} AND NOT bool_or({_IMPOSSIBLE}) FROM kept_rows GROUP BY ALL"
         )
         return [number for number, is_good in self._connection.execute(asked).fetchall() if is_good]
 
