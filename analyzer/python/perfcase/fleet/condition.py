@@ -14,6 +14,8 @@ _CLASSES = frozenset(
     {"BETWEEN", "CASE", "CAST", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION", "OPERATOR", "TYPE"}
 )
 """Kinds of expressions. Others read other rows (SUBQUERY, WINDOW), stand for several columns (STAR), or have names of their own (LAMBDA)."""
+_LENGTH_MAX = 1000
+"""Characters of a condition that is looked at: of thousands of brackets DuckDB's parser takes gigabytes."""
 _OF_DATABASE = frozenset({"json_serialize_plan"})
 """Functions that look at the tables that there are; DuckDB does not say so of them."""
 
@@ -21,6 +23,8 @@ _OF_DATABASE = frozenset({"json_serialize_plan"})
 def is_of_columns(condition: str, columns: Collection[str]) -> bool:
     """Return whether a condition is one expression over these columns, and functions of them that depend on nothing else. What is wrong or
     anything more is not."""
+    if len(condition) > _LENGTH_MAX:
+        return False
     try:
         asked, plain = _selected(condition), _selected("true")
     except (duckdb.Error, ValueError, KeyError, RecursionError):
