@@ -105,7 +105,7 @@ class _Rows:
         """Return the readings of captures whose rows can be read, and are such as the view has."""
         places = [*captures]
         if not self._are_there(captures.values()):
-            # One of them is damaged, or a stranger's.
+            # One of them is damaged, or not of an import.
             middle = len(places) // 2
             halves = [
                 {place: captures[place] for place in half} for half in (places[:middle], places[middle:]) if middle
@@ -137,14 +137,14 @@ class _Rows:
             duckdb.Error: a file cannot be read.
         """
         files = [each.parquet(self._wanted.view) for each in captures]
-        # Of files with other types than the first one has, DuckDB would make what that one says.
+        # DuckDB would give all files the types of the first one.
         asked = "SELECT list((name, duckdb_type) ORDER BY column_id) FROM parquet_schema($1) WHERE column_id > 0 GROUP BY file_name"
         found = self._connection.execute(asked, [[*{*files}]]).fetchall()
         if len(found) < len({*files}) or any(parts != self._in_file for (parts,) in found):
             return False
         self._connection.execute("DELETE FROM kept_rows").fetchall()
         columns = "".join(f", {quote(name)}::{self._kinds[name]}" for name in self._read)
-        # Of other views every value that has the type of its column is possible.
+        # A view other than the findings may have any value of its types.
         wrong = impossible("finding", self._kinds) if self._wanted.view == "finding" else "false"
         most = FEW_ROWS_MAX * len(files)
         rows = f"SELECT file_index, {wrong}{columns} FROM read_parquet($1) LIMIT {most + 1}"
