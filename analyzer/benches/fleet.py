@@ -5,8 +5,8 @@
 It imports the captures of this repository, about 50, and fills a server's store with copies of them: hard links to their tables, each
 copy with an id, a host and a time of its own. ``--store`` keeps the store, or uses one that was kept. The figures are in ms: the wall
 time of the best of the runs, and the CPU time of the server and of its processes in this run. "imported" figures are those that an
-import works out: of each view the usual ones. "new" ones, with another aggregation, nobody has asked for before; "kept" ones are asked for
-again, in another order.
+import works out: of each view the usual ones. "new" ones, with another aggregation, nobody has asked for before, nor those with a condition;
+"kept" ones are asked for again, in another order.
 """
 
 from __future__ import annotations
@@ -238,6 +238,12 @@ def at_routes(client: perfcase.Client, runs: int, cpu: Callable[[], float]) -> N
     measured("history of a new figure", min(runs, len(NEW)), lambda run: history(run, ""), cpu)
     measured("history of a kept figure", min(runs, len(NEW)), lambda run: history(run, "&by=host"), cpu)
     measured(
+        "history with a condition",
+        min(runs, len(NEW)),
+        lambda run: history(run, f"&where={NEW[run][1]}%20%3E%20{1000 + run}"),
+        cpu,
+    )
+    measured(
         "history, all figures in two bands",
         runs,
         lambda run: client.get(f"/v1/history?bands=true&limit={1000 + run}"),
@@ -275,6 +281,12 @@ def at_command_line(place: Path, runs: int) -> None:
         children_s,
     )
     measured("perfcase history of a new figure", min(runs, len(NEW)), history, children_s)
+    measured(
+        "perfcase history with a condition",
+        min(runs, len(NEW)),
+        lambda run: history(run, "--where", f"{NEW[run][1]} > {1000 + run}"),
+        children_s,
+    )
     measured(
         "perfcase history, all figures in two bands",
         runs,

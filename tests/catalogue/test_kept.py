@@ -96,6 +96,7 @@ def test_the_views_of_the_report_are_the_same_when_they_are_kept(name: str, tmp_
     assert {path.name.partition("-")[2] for path in (folder / "kept").iterdir()} == {
         *(f"{view}.parquet" for view in (*VIEWS, *FINDINGS)),
         "figures.jsonl",
+        "recorded.json",
     }
     with query.connect(folder) as connection:
         for view in VIEWS:

@@ -7,8 +7,10 @@ has answers of its own: they are worked out each time. A folder that may not be 
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
@@ -36,6 +38,10 @@ SIZE_MAX = 8 << 20
 """Bytes of a value: of more, to read it takes as long as to ask."""
 _ROWS_MAX = 100_000
 """Rows of a view that is kept."""
+FEW_ROWS_MAX = 10_000
+"""Rows of a view that is kept for histories alone."""
+FEW_SIZE_MAX = 256 << 10
+"""Bytes of its file."""
 _MADE_BY = (
     "case/coverage.py",
     "case/exact.py",
@@ -68,6 +74,10 @@ class Kept:
         """Return whether a file of this name is kept; a pipe or device at this path is none."""
         return self.path(name).is_file()
 
+    def parquet(self, view: str) -> str:
+        """Return the pattern of the file with the rows of a view."""
+        return glob.escape(str(self.path(f"{view}.parquet")))
+
     def recall(self, name: str) -> Any:  # noqa: ANN401 - as JSON has it
         """Return the value that is kept under this name; None where there is none, or one that cannot be read."""
         if not self.has(f"{name}.json"):
@@ -92,13 +102,13 @@ class Kept:
         short = {name: data for name, data in files.items() if len(data) <= SIZE_MAX}
         if not short:
             return
-        with suppress(OSError), self.replacing(short) as working:
+        with suppress(OSError), self.replacing() as working:
             for name, data in short.items():
                 (working / name).write_bytes(data)
 
     @contextmanager
-    def replacing(self, names: Iterable[str]) -> Iterator[Path]:
-        """Provide a folder for files of these names, which then take the places of those of all versions.
+    def replacing(self) -> Iterator[Path]:
+        """Provide a folder for files, which then take the places of those of their names of all versions.
 
         Raises:
             OSError: nothing can be kept there, or the tables are others by now.
@@ -116,10 +126,10 @@ class Kept:
             yield Path(working)
             if _version(self.folder) != self.version:
                 raise FileNotFoundError(str(self.folder))
-            for name in names:
-                for old in place.glob(f"*-{name}"):
+            for made in [*Path(working).iterdir()]:
+                for old in place.glob(f"*-{made.name}"):
                     old.unlink(missing_ok=True)
-                (Path(working) / name).replace(self.path(name))
+                made.replace(self.path(made.name))
 
 
 def kept_of(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> Kept | None:
@@ -174,7 +184,7 @@ def have_findings(connection: duckdb.DuckDBPyConnection, later: Iterable[str] = 
     # What fired and what could be judged are of one working out: both or none.
     if kept and all(kept.has(f"{view}.parquet") for view in FINDINGS):
         types = types_of(connection)
-        if all(_show(connection, kept, view, types) for view in FINDINGS) and not _has_fakes(connection):
+        if all(_show(connection, kept, view, types) for view in FINDINGS):
             return []
         for view in FINDINGS:
             connection.execute(f"DROP TABLE IF EXISTS temp.{quote(view)}")
@@ -257,29 +267,18 @@ def recall_views(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) ->
             _show(connection, kept, view, types)
 
 
-def _has_fakes(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Return whether there are findings that no rule can have made."""
-    severities = ", ".join(map(literal, SEVERITIES))
-    asked = f"SELECT 1 FROM finding WHERE (severity IN ({severities}) AND (finding || subject || message || title) IS NOT NULL) IS NOT TRUE"
-    return bool(connection.execute(asked).fetchall())
-
-
 def _show(connection: duckdb.DuckDBPyConnection, kept: Kept, view: str, types: Types) -> bool:
     """Put what is kept before the view of the same name. Return whether it can be read as what the view has."""
-    path = literal(str(kept.path(f"{view}.parquet")))
     names = [column.name for column in load_views()[view].columns]
     kinds = types.get(view, {})
     if any(name not in kinds for name in names):
         return False
     # The file of a stranger may have other types.
     columns = ", ".join(f"{quote(name)}::{kinds[name]} AS {quote(name)}" for name in names)
+    rows = f"SELECT {columns} FROM read_parquet({literal(kept.parquet(view))})"
     try:
-        connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE {quote(view)} AS SELECT {columns} FROM read_parquet({path})"
-        ).fetchall()
-        nothing = " AND ".join(f"{quote(name)} IS NULL" for name in names)
-        if connection.execute(f"SELECT 1 FROM temp.{quote(view)} WHERE {nothing} LIMIT 1").fetchall():
-            # No view has such a row.
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(view)} AS {rows}").fetchall()
+        if connection.execute(f"SELECT 1 FROM temp.{quote(view)} WHERE {impossible(view, names)} LIMIT 1").fetchall():
             connection.execute(f"DROP TABLE temp.{quote(view)}").fetchall()
             return False
     except duckdb.Error as error:
@@ -289,15 +288,48 @@ def _show(connection: duckdb.DuckDBPyConnection, kept: Kept, view: str, types: T
     return True
 
 
+def impossible(view: str, columns: Iterable[str]) -> str:
+    """Return the condition of the rows that the view cannot have: of nothing but NULL, or findings that no rule makes."""
+    nothing = " AND ".join(f"{quote(name)} IS NULL" for name in columns)
+    if view != "finding":
+        return nothing
+    severities = ", ".join(map(literal, SEVERITIES))
+    return f"(severity IN ({severities}) AND (finding || subject || message || title) IS NOT NULL) IS NOT TRUE"
+
+
+def in_parquet(kind: str) -> str:
+    """Return the type that a column of a view has in its file. Parquet has no integers of 128 bits, and DuckDB would make fractions of them."""
+    return "DECIMAL(38,0)" if kind in ("HUGEINT", "UHUGEINT") else kind
+
+
+def in_file(name: str, kind: str) -> list[tuple[str, str]]:
+    """Return what DuckDB says of such a column in a file: a list has parts."""
+    kind = in_parquet(kind)
+    return [(name, kind)] + ([("list", kind), ("element", kind.removesuffix("[]"))] if kind.endswith("[]") else [])
+
+
 def _short(connection: duckdb.DuckDBPyConnection) -> set[str]:
     """Return the views that were worked out, and whose rows are worth a file."""
     return {name for name, rows in made(connection).items() if rows <= _ROWS_MAX}
 
 
-def _keep(connection: duckdb.DuckDBPyConnection, kept: Kept, views: Sequence[str]) -> None:
-    names = [f"{view}.parquet" for view in views]
-    with kept.replacing(names) as working, duckdb.connect() as writer:
-        for view, name in zip(views, names, strict=True):
-            writer.register("answer", query.ArrowStream(connection.sql(f"FROM {quote(view)}")))
-            writer.execute(f"COPY (FROM answer) TO {literal(str(working / name))} (FORMAT parquet)")
-            writer.unregister("answer")
+def keep_few(connection: duckdb.DuckDBPyConnection, kept: Kept) -> None:
+    """Keep what was worked out for histories: the rows of views that have some, and few. The findings are kept when all their rules are judged."""
+    few = {name for name, rows in made(connection).items() if 0 < rows <= FEW_ROWS_MAX}
+    views = [name for name in load_views() if name in few.difference(FINDINGS) and not kept.has(f"{name}.parquet")]
+    with suppress(OSError, duckdb.Error):
+        _keep(connection, kept, views, FEW_SIZE_MAX)
+
+
+def _keep(connection: duckdb.DuckDBPyConnection, kept: Kept, views: Sequence[str], size_max: float = math.inf) -> None:
+    types = types_of(connection)
+    with kept.replacing() as working:
+        for view in views:
+            path = working / f"{view}.parquet"
+            columns = ", ".join(
+                f"{quote(name)}::{in_parquet(kind)} AS {quote(name)}" for name, kind in types[view].items()
+            )
+            copied = f"COPY (SELECT {columns} FROM {quote(view)}) TO {literal(str(path))}"
+            connection.execute(f"{copied} (FORMAT parquet, COMPRESSION zstd)").fetchall()
+            if path.stat().st_size > size_max:
+                path.unlink()

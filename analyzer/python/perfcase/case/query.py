@@ -110,9 +110,9 @@ def lock_down(connection: duckdb.DuckDBPyConnection, folder: Path, sharers: int 
 
 
 def _lock(connection: duckdb.DuckDBPyConnection, folders: Iterable[Path], sharers: int) -> None:
-    tables = [str(folder / "tables") for folder in folders]
+    places = [str(folder / name) for folder in folders for name in ("tables", KEPT)]
     # A pattern of files is held against them as it is written.
-    allowed = {*tables, *map(glob.escape, tables), *(str(folder / KEPT) for folder in folders)}
+    allowed = {*places, *map(glob.escape, places)}
     connection.execute(f"SET allowed_directories = [{', '.join(map(literal, sorted(allowed)))}]")
     tune(connection, sharers)
     give_room(connection, sharers)

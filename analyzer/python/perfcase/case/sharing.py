@@ -33,6 +33,9 @@ FINDINGS = ("finding", "finding_coverage")
 _TABLE_ROWS_MAX = 200_000
 """A table of more rows stays in its file: what is asked of it takes longer than to plan it, and a copy takes memory."""
 
+_MADE_ROWS_MAX = 1_000_000
+"""A view of more rows is worked out twice, for its figures: its table would take the disk instead."""
+
 
 def share(connection: duckdb.DuckDBPyConnection, wanted: Iterable[str]) -> None:
     """Make temporary tables of what is read more than once for the ``wanted`` tables and views, each as often as it is among
@@ -59,6 +62,18 @@ def _share(connection: duckdb.DuckDBPyConnection, wanted: Counter[str], rules: C
             # What cannot be worked out is left to its readers, who say so.
             if isinstance(error, duckdb.InterruptException):
                 raise
+
+
+def make(connection: duckdb.DuckDBPyConnection, view: str) -> None:
+    """Make a temporary table of one view, as ``share`` does, unless it has very many rows.
+
+    Raises:
+        duckdb.Error: the view cannot be worked out, or its rows not be put aside.
+    """
+    limited = f"FROM {quote(view)} LIMIT {_MADE_ROWS_MAX + 1}"
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(view)} AS {limited}").fetchall()
+    if made(connection)[view] > _MADE_ROWS_MAX:
+        connection.execute(f"DROP TABLE temp.{quote(view)}").fetchall()
 
 
 def _unfed(connection: duckdb.DuckDBPyConnection) -> set[str]:

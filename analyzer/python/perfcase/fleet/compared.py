@@ -181,6 +181,6 @@ def _keep(kept: Kept, made: Sequence[Row]) -> None:
     with (
         table_of("figure", _COLUMNS, made) as table,
         suppress(OSError, duckdb.Error),
-        kept.replacing([_NAME]) as working,
+        kept.replacing() as working,
     ):
         table.execute(f"COPY figure TO {literal(str(working / _NAME))} (FORMAT parquet)")

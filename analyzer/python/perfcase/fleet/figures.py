@@ -1,7 +1,8 @@
 """What an imported folder keeps for histories: the figures of its views, a line of JSON for each view.
 
 The import works out half of the views for the findings and the report, and keeps all their figures in passing. A server's import also works out
-the others: to ask a thousand captures later takes a minute. Those of another view are kept when one of them is asked for. A line is found
+the others, and keeps the rows of small views (``perfcase.fleet.rows``): to ask a thousand captures later takes a minute. Those of another view are kept
+when one of them is asked for. A line is found
 without reading the others: a history looks at one line of each of a thousand captures.
 """
 
@@ -9,14 +10,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import astuple
 from typing import Any
 
 from perfcase.case import sharing
-from perfcase.case.kept import SIZE_MAX, Kept, kept_of
+from perfcase.case.kept import SIZE_MAX, Kept, keep_few, kept_of
 from perfcase.case.sharing import FINDINGS
+from perfcase.case.span import recorded_ns
 from perfcase.catalogue.views import load_views
 from perfcase.errors import PerfcaseError
 from perfcase.fleet import compared, metric
@@ -25,7 +27,9 @@ from perfcase.lazy import duckdb
 
 Told = str | dict[str, list[Any]]
 """The figures of a view as JSON has them: by ``key_of``, the fields of a ``Reading``; or why the view has no rows, and so no figures."""
+DURATION = "SELECT max(try_cast(duration_ns AS BIGINT)) FROM capture"
 _NAME = "figures.jsonl"
+_RECORDED = "recorded"
 _OTHERS_S = 10.0
 """An import begins no other view after so many seconds of them: of most captures all take one, of one with millions of events more than the import."""
 _OF_VIEW_MAX = 256
@@ -43,7 +47,7 @@ def work_out(connection: duckdb.DuckDBPyConnection, *, is_thorough: bool = False
     made = sharing.made(connection)
     rows = connection.execute("SELECT view_name FROM view_coverage WHERE kind = 'view' AND NOT is_fed").fetchall()
     unfed = {name for (name,) in rows}
-    ((duration_ns,),) = connection.execute("SELECT max(try_cast(duration_ns AS BIGINT)) FROM capture").fetchall()
+    ((duration_ns,),) = connection.execute(DURATION).fetchall()
     views = load_views()
     empty = [name for name in views if name in unfed or (made.get(name) == 0 and name not in FINDINGS)]
     why = metric.no_rows(connection, empty)
@@ -60,6 +64,9 @@ def work_out(connection: duckdb.DuckDBPyConnection, *, is_thorough: bool = False
     for name in [name for name in views if is_thorough and name not in found]:
         if time.monotonic() - begun > _OTHERS_S:
             break
+        # Its rows are kept, too, if they are few; and to put them aside takes no longer than to read them once.
+        with suppress(duckdb.Error):
+            sharing.make(connection, name)
         # A history that follows such a figure says what is wrong with it.
         with suppress(PerfcaseError):
             found[name] = to_keep(metric.read_usual(connection, views[name], columns[name], duration_ns, known))
@@ -127,7 +134,26 @@ def keep_all(connection: duckdb.DuckDBPyConnection, *, is_thorough: bool = False
         told = {view: known for view, known in told.items() if view not in FINDINGS}
     if kept:
         keep(kept, told)
+        if is_thorough:
+            keep_few(connection, kept)
+        kept.remember(_RECORDED, _recorded(connection, [view for view in told if kept.has(f"{view}.parquet")]))
     return told
+
+
+def recorded(kept: Kept) -> dict[str, int | None]:
+    """Return for how many ns that was recorded of which views count something; None where that is not known."""
+    told = kept.recall(_RECORDED)
+    if not isinstance(told, dict):
+        return {}
+    return {
+        view: known for view, known in told.items() if known is None or (type(known) is int and 0 < known < 1 << 63)
+    }
+
+
+def _recorded(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> dict[str, int | None]:
+    ((duration_ns,),) = connection.execute(DURATION).fetchall()
+    known: dict[str, int | None] = {}
+    return {view: recorded_ns(connection, view, known) or duration_ns for view in views}
 
 
 def _start(view: str) -> bytes:

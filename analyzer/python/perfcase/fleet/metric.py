@@ -31,7 +31,7 @@ _NUMBERS = frozenset(
 _TIMES = {"ts_ns", "interval_ns"}
 _OF_COLUMNS = ("level", "mean", "median")
 """Aggregations that depend on which other columns there are."""
-_NO_FINDINGS = "there are no findings"
+NO_FINDINGS = "there are no findings"
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def none(wanted: Metric, why: str | None) -> Reading:
     """Return a metric of no rows. ``why`` there are none; None where the view has rows, and its condition left none."""
     # Nothing of a kind that was recorded is 0 of it.
     if (why is None and wanted.aggregation in ("sum", "count")) or (
-        why == _NO_FINDINGS and wanted.aggregation == "count"
+        why == NO_FINDINGS and wanted.aggregation == "count"
     ):
         return Reading(0, 0.0, 0.0 if wanted.is_per_second else None, None)
     return Reading(0, None, None, why or "no rows match")
@@ -210,8 +210,9 @@ def reading_of(wanted: Metric, count: int, found: float | None, duration_ns: int
     return Reading(count, value, value / (duration_ns / 1e9), None)
 
 
-def figure_sql(wanted: Metric, columns: Set[str]) -> str:
-    """Return the aggregate that makes the rows of ``chosen`` one figure. ``columns``: those of its view."""
+def figure_sql(wanted: Metric, columns: Set[str], rows: str = "chosen") -> str:
+    """Return the aggregate that makes the rows of ``chosen`` one figure. ``columns``: those of its view. ``rows``: SQL of those that are
+    meant, where it is asked for several groups of them."""
     if wanted.aggregation == "count":
         return "count(*)"
     column = quote(wanted.measure or "")
@@ -219,7 +220,7 @@ def figure_sql(wanted: Metric, columns: Set[str]) -> str:
         return f"{wanted.aggregation}({column})"
     if wanted.aggregation == "level":
         time = next((name for name in ("snapshot", "ts_ns") if name in columns), "()")
-        return f"SELECT avg(total) FROM (SELECT sum({column}) AS total FROM chosen GROUP BY {time})"
+        return f"SELECT avg(total) FROM (SELECT sum({column}) AS total FROM {rows} GROUP BY {time})"
     # What is averaged over intervals counts by their lengths.
     by = wanted.by or ("interval_ns" if wanted.aggregation == "mean" and "interval_ns" in columns else None)
     if by is None or wanted.aggregation not in ("mean", "median"):
@@ -227,7 +228,7 @@ def figure_sql(wanted: Metric, columns: Set[str]) -> str:
     if wanted.aggregation == "mean":
         known = f"sum({by}) FILTER ({column} IS NOT NULL)"
         return f"coalesce(sum({column}::DOUBLE * ({by})) / nullif({known}, 0), avg({column}))"
-    ranked = f"SELECT {column} AS value, sum({by}) OVER (ORDER BY {column}) AS reached, sum({by}) OVER () AS whole FROM chosen"
+    ranked = f"SELECT {column} AS value, sum({by}) OVER (ORDER BY {column}) AS reached, sum({by}) OVER () AS whole FROM {rows}"
     return f"SELECT min(value) FROM ({ranked}) WHERE reached * 2 >= whole"
 
 
@@ -239,7 +240,7 @@ def _why_none(connection: duckdb.DuckDBPyConnection, wanted: Metric) -> str | No
         # Rules that had what they judge and found nothing.
         fed = connection.execute("SELECT is_fed FROM view_coverage WHERE view_name = 'finding'").fetchone()
         if fed and fed[0]:
-            return _NO_FINDINGS
+            return NO_FINDINGS
     return no_rows(connection, [wanted.view])[wanted.view]
 
 

@@ -1,4 +1,4 @@
-"""The figure of each of many captures: kept, or worked out and kept."""
+"""The figure of each of many captures: kept, or of rows that are kept, or worked out and kept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perfcase.case.kept import Kept, kept_of_all
 from perfcase.case.span import recorded_in
 from perfcase.catalogue.views import load_views, with_dependencies
 from perfcase.errors import PerfcaseError
-from perfcase.fleet import figures, metric
+from perfcase.fleet import figures, metric, rows
 from perfcase.fleet.captures import Capture, Progress
 from perfcase.fleet.metric import Reading
 from perfcase.lazy import duckdb
@@ -41,17 +41,12 @@ def read_all(
     """
     found = {name: reading for name, reading in (given or {}).items() if name in captures}
     errors = []
-    kept = _kept(capture for capture in captures.values() if capture.name not in found) if wanted.is_usual else {}
-    missing = []
-    for capture in captures.values():
-        if capture.name in found:
-            continue
-        told = figures.recall(kept[capture.name], wanted.view) if capture.name in kept else None
-        known = figures.read_kept(told, wanted)
-        if known is None:
-            missing.append(capture)
-        else:
-            found[capture.name] = known
+    missing = [capture for capture in captures.values() if capture.name not in found]
+    kept = kept_in([capture.folder for capture in missing])
+    known = {place: known for place, each in kept.items() if (known := _recalled(each, wanted))}
+    known |= rows.read_many(wanted, {place: each for place, each in kept.items() if place not in known})
+    found |= {capture.name: known[capture.folder] for capture in missing if capture.folder in known}
+    missing = [capture for capture in missing if capture.folder not in known]
     durations = {capture.folder: capture.duration_ns for capture in missing}
     with asked(wanted, [capture.folder for capture in missing], lambda folder, _: durations[folder]) as work:
         for number, (capture, reading) in enumerate(zip(missing, work, strict=True)):
@@ -62,8 +57,8 @@ def read_all(
                 errors.append(error)
                 found[capture.name] = Reading(0, None, None, str(error))
                 continue
-            if capture.name in kept:
-                figures.keep(kept[capture.name], {wanted.view: figures.to_keep({wanted: found[capture.name]})})
+            if wanted.is_usual and capture.folder in kept:
+                figures.keep(kept[capture.folder], {wanted.view: figures.to_keep({wanted: found[capture.name]})})
     if errors and len(errors) == len(found):
         raise errors[0]
     return found
@@ -99,13 +94,17 @@ def asked(
         yield [pool.submit(ask, folder) for folder in folders]
 
 
-def _kept(captures: Iterable[Capture]) -> dict[str, Kept]:
-    """Return what each of the captures keeps."""
+def kept_in(folders: Iterable[Path]) -> dict[Path, Kept]:
+    """Return what each of the imported folders keeps."""
     found = {}
-    for capture in captures:
+    for folder in folders:
         with suppress(OSError):
-            found[capture.name] = kept_of_all(capture.folder.resolve())
+            found[folder] = kept_of_all(folder.resolve())
     return found
+
+
+def _recalled(kept: Kept, wanted: metric.Metric) -> Reading | None:
+    return figures.read_kept(figures.recall(kept, wanted.view), wanted) if wanted.is_usual else None
 
 
 def others_of(wanted: metric.Metric, info: Mapping[str, Any]) -> dict[str, Any]:

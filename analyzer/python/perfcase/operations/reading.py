@@ -12,8 +12,10 @@ from pathlib import Path
 from perfcase.case import query
 from perfcase.case.store import open_case
 from perfcase.errors import PerfcaseError
+from perfcase.fleet.figures import DURATION
 from perfcase.fleet.metric import Metric, Reading, read
-from perfcase.fleet.readings import asked
+from perfcase.fleet.readings import asked, kept_in
+from perfcase.fleet.rows import read_many
 from perfcase.lazy import duckdb
 from perfcase.operations.history import Agg, Measure, ViewName, figure
 from perfcase.operations.request import BaseRequest
@@ -66,13 +68,15 @@ def _one(store: Path, wanted: Metric) -> Reading:
 def _many(stores: Sequence[Path], wanted: Metric) -> Iterator[Reading | None]:
     begun = time.monotonic()
     folders = {store: folder for store in stores if (folder := _folder(store))}
-    with asked(wanted, [*folders.values()], _duration_ns) as work:
-        of = dict(zip(folders, work, strict=True))
+    known = read_many(wanted, kept_in(folders.values()))
+    rest = {store: folder for store, folder in folders.items() if folder not in known}
+    with asked(wanted, [*rest.values()], _duration_ns) as work:
+        of = dict(zip(rest, work, strict=True))
         for number, store in enumerate(stores):
             if number and time.monotonic() - begun > LONG_S:
                 return
             try:
-                yield of[store].result() if store in of else None
+                yield of[store].result() if store in of else known.get(folders.get(store))
             except Exception:
                 # A process that is asked for this capture alone says what is wrong.
                 yield None
@@ -86,5 +90,5 @@ def _folder(store: Path) -> Path | None:
 
 
 def _duration_ns(_folder: Path, connection: duckdb.DuckDBPyConnection) -> int | None:
-    ((duration_ns,),) = connection.execute("SELECT max(try_cast(duration_ns AS BIGINT)) FROM capture").fetchall()
+    ((duration_ns,),) = connection.execute(DURATION).fetchall()
     return duration_ns
