@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -146,3 +147,22 @@ def test_a_damaged_file_among_many(case: Path, asked: set[tuple], tmp_path: Path
             figures.add(number, folders[number])
         assert {len(values) for _, values in figures.often(1)} == {3}
         assert len([*figures.often(3)]) == len(asked)
+
+
+def test_a_file_of_other_types_among_many(case: Path, asked: set[tuple], tmp_path: Path) -> None:
+    """It stands first: DuckDB gives all files of a statement the types of the first one."""
+    folders = [tmp_path / "other.case", case]
+    shutil.copytree(case, folders[0], copy_function=shutil.copy2)
+    file = file_of(folders[0])
+    write(Path(f"{file}.new"), f"SELECT view, key, measure, value::FLOAT AS value FROM '{file}'")
+    Path(f"{file}.new").replace(file)
+    with Figures(VIEWS) as figures:
+        read = set(figures.add_kept(folders))
+        for number in {0, 1} - read:
+            figures.add(number, folders[number])
+        second = {figure: values[1] for figure, values in figures.often(2)}
+    with Figures(VIEWS) as figures:
+        figures.add(0, case)
+        alone = {figure: values[0] for figure, values in figures.often(1)}
+    assert any(value != struct.unpack("f", struct.pack("f", value))[0] for value in alone.values())
+    assert second == alone

@@ -5,6 +5,7 @@ A history that looks for bands reads this file of each of a thousand captures, a
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -66,10 +67,18 @@ class Figures:
                 continue
             numbers = "SELECT unnest($1::INTEGER[]) AS capture, unnest($2::VARCHAR[]) AS filename"
             source = f"(FROM read_parquet($3, filename = true) JOIN ({numbers}) USING (filename))"
+            patterns = [glob.escape(path) for path in {*files.values()}]
             with suppress(duckdb.Error):
-                read = self._insert([*files], "capture", source, [[*files], [*files.values()], [*{*files.values()}]])
+                if not self._are_alike(patterns):
+                    continue
+                read = self._insert([*files], "capture", source, [[*files], [*files.values()], patterns])
                 self._sources |= {number: _parquet(files[number]) for number in read}
                 yield from read
+
+    def _are_alike(self, patterns: Sequence[str]) -> bool:
+        """Return whether files have the same columns: DuckDB gives all files of a statement the types of the first one."""
+        asked = "SELECT list((name, duckdb_type) ORDER BY column_id) FROM parquet_schema($1) GROUP BY file_name"
+        return len({str(parts) for (parts,) in self._rows.execute(asked, [patterns]).fetchall()}) == 1
 
     def add(self, number: int, folder: Path) -> None:
         """Add those of an imported folder.
@@ -137,7 +146,7 @@ class Figures:
 
 
 def _parquet(path: str) -> str:
-    return f"read_parquet({literal(path)})"
+    return f"read_parquet({literal(glob.escape(path))})"
 
 
 def work_out(connection: duckdb.DuckDBPyConnection, views: Sequence[View] | None = None) -> list[Row]:
