@@ -98,7 +98,7 @@ def test_many_captures_at_the_server_and_on_the_command_line() -> None:
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0].startswith("8 captures; best of 1")
-    assert len(lines) == 20
+    assert len(lines) == 22
 
 
 def test_how_long_it_takes_to_start() -> None:

@@ -7,7 +7,7 @@ statement; their figures are those of ``perfcase.fleet.metric``, by capture.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -34,23 +34,39 @@ def read_many(wanted: Metric, kept: Mapping[Path, Kept]) -> dict[Path, Reading]:
     Left out are those that must be asked themselves: their rows are missing, damaged, too many or none that the view can have. All are left
     out where the condition reads more than a row.
     """
-    template = database.template_at_hand()
-    if wanted.view not in load_views() or len(kept) < 2 or not template:
+    if wanted.view not in load_views() or len(kept) < 2:
         return {}
+    there = [(place, each) for place, each in kept.items() if _are_in(each, wanted.view)]
+    found = _read(wanted, there) if there else {}
+    empty = {place: _none(wanted, each) for place, each in kept.items() if place not in found}
+    return found | {place: none for place, none in empty.items() if none}
+
+
+def _read(wanted: Metric, there: Sequence[tuple[Path, Kept]]) -> dict[Path, Reading]:
     found: dict[Path, Reading] = {}
-    folders = [each.folder for each in kept.values()]
+    folders = [each.folder for _, each in there]
+    template = database.template_at_hand()
+    if not template:
+        return {}
     try:
         with query.one_database(template, folders, 1) as connect, connect(folders[0]) as connection:
             rows = _Rows(connection, wanted)
             if not rows.can_answer():
                 return {}
-            there = [(place, each) for place, each in kept.items() if rows.are_in(each)]
             for first in range(0, len(there), _FILES_AT_ONCE):
                 found |= rows.read(dict(there[first : first + _FILES_AT_ONCE]))
     except (PerfcaseError, duckdb.Error) as error:
         _raise_if_stopped(error)
-    empty = {place: _none(wanted, each) for place, each in kept.items() if place not in found}
-    return found | {place: none for place, none in empty.items() if none}
+    return found
+
+
+def _are_in(kept: Kept, view: str) -> bool:
+    """Return whether there are files that may be read."""
+    # What was found and what could be judged are of one working out.
+    names = [f"{each}.parquet" for each in (FINDINGS if view in FINDINGS else [view])]
+    with suppress(OSError):
+        return all(kept.has(name) and kept.path(name).stat().st_size <= FEW_SIZE_MAX for name in names)
+    return False
 
 
 def _none(wanted: Metric, kept: Kept) -> Reading | None:
@@ -92,14 +108,6 @@ class _Rows:
             _raise_if_stopped(error)
             return False
         return True
-
-    def are_in(self, kept: Kept) -> bool:
-        """Return whether there are files that may be read."""
-        # What was found and what could be judged are of one working out.
-        names = [f"{view}.parquet" for view in (FINDINGS if self._wanted.view in FINDINGS else [self._wanted.view])]
-        with suppress(OSError):
-            return all(kept.has(name) and kept.path(name).stat().st_size <= FEW_SIZE_MAX for name in names)
-        return False
 
     def read(self, captures: Mapping[Path, Kept]) -> dict[Path, Reading]:
         """Return the readings of captures whose rows can be read, and are such as the view has."""
