@@ -159,6 +159,7 @@ def make_endless(case: Path) -> None:
     info["files"]["case.duckdb"] = (case / "case.duckdb").stat().st_size
     info["other_columns"]["wakeup_chain"] = [["wait_ns", "BIGINT"]]
     (case / "import.json").write_text(json.dumps(info))
+    shutil.rmtree(case / "kept")
 
 
 def test_broken_captures_cost_only_themselves(tmp_path: Path, samples: Sequence[Path]) -> None:
