@@ -205,3 +205,11 @@ def test_mutated_files_are_written_whole_or_not_at_all(name: str, tmp_path: Path
     assert set(outcomes) == {"input", "written"}
     assert min(outcomes.values()) > 3
     assert {path.name for path in tmp_path.iterdir()} <= {"mutated", "x.data", "x.dat"}
+
+
+@pytest.mark.parametrize("name", ["perf", "perf.data", "manifest.json", "a\nb; $(x)*.data"])
+def test_a_file_may_have_any_name(name: str, tmp_path: Path) -> None:
+    (folder := tmp_path / "of it").mkdir()
+    file = _kept("x86_64/profile-z.data.xz")(tmp_path).rename(folder / name)
+    assert perfcase("redact", file, "-o", tmp_path / "out.perfcase").returncode == 0
+    assert _member(tmp_path / "out.perfcase").startswith(b"PERFILE2")

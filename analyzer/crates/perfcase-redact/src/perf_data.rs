@@ -352,6 +352,9 @@ impl Walk<'_> {
     }
 
     fn own_record(&self, found: &Own<'_>, visitor: &mut Visitor) -> Result<(), Refused> {
+        if !OWN_KINDS.contains(&found.header.kind) {
+            return Ok(());
+        }
         let body_at = found.at + HEADER_BYTES;
         let Some(bytes) = self.file.get(body_at..found.next) else { return Ok(()) };
         let mut made = bytes.to_vec();

@@ -1,9 +1,8 @@
 """What an imported folder keeps for histories: the figures of its views, a line of JSON for each view.
 
 The import works out half of the views for the findings and the report, and keeps all their figures in passing. A server's import also works out
-the others, and keeps the rows of small views (``perfcase.fleet.rows``): to ask a thousand captures later takes a minute. Those of another view are kept
-when one of them is asked for. A line is found
-without reading the others: a history looks at one line of each of a thousand captures.
+the others, and keeps the rows of small views (``perfcase.fleet.rows``): to ask a thousand captures later takes a minute. Those of another view are
+kept when one of them is asked for. A line is found without reading the others: a history looks at one line of each of a thousand captures.
 """
 
 from __future__ import annotations

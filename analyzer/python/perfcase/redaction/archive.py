@@ -139,8 +139,10 @@ def _as_archive(described: dict[str, Any], folder: Path, case: Opened) -> None:
     """Make the only file in a folder the member of an archive. The manifest has what redaction must know of the host."""
     (member,) = described["members"]
     path = "perf/perf.data" if member["kind"] == "perf_data" else "ftrace/trace.dat"
+    # The file may have the name of the folder.
+    apart = (folder / member["path"]).rename(folder / ".apart")
     (folder / path).parent.mkdir()
-    (folder / member["path"]).rename(folder / path)
+    apart.rename(folder / path)
     member["path"] = path
     ((hostname, release),) = case.connection.execute("SELECT hostname, kernel_release FROM capture").fetchall()
     described["manifest"] = manifest.of_host(hostname, release)
@@ -254,7 +256,7 @@ class _Archive:
         self.manifest, left_out = manifest.redacted(self._manifest, values, every.apply)
         if "recorder" not in self._manifest:
             # The member says it.
-            del self.manifest["host"]
+            self.manifest.pop("host", None)
         memory, unknown, _ = self._events.removed()
         self.manifest["redacted"] = {
             "version": perfcase.__version__,
