@@ -287,3 +287,10 @@ def test_conditions_of_readings_are_answered_by_the_captures(copies: list[Path])
     (found,) = readings.read_all(wanted, {each.name: each for each in fleet.captures}, lambda *_: None).values()
     assert found == by_itself(copies[0], wanted)
     assert read(copies[1:], wanted) == dict.fromkeys(copies[1:], found)
+
+
+@pytest.mark.parametrize("where", ["nothing = 1", "cpu = 'all'", "1 = "])
+def test_a_wrong_condition_is_said_where_no_capture_has_rows(folders: list[Path], where: str) -> None:
+    view = load_views()["pmcarch"]
+    assert set(read(folders, metric.metric(view, None, "count", None))) == set(folders)
+    assert read(folders, metric.metric(view, None, "count", where)) == {}

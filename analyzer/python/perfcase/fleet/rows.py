@@ -38,6 +38,9 @@ def read_many(wanted: Metric, kept: Mapping[Path, Kept]) -> dict[Path, Reading]:
         return {}
     there = [(place, each) for place, each in kept.items() if _are_in(each, wanted.view)]
     found = _read(wanted, there) if there else {}
+    if wanted.where and not found:
+        # Nothing has read the condition: it may be wrong, which a capture says.
+        return {}
     empty = {place: _none(wanted, each) for place, each in kept.items() if place not in found}
     return found | {place: none for place, none in empty.items() if none}
 
