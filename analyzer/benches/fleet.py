@@ -104,6 +104,11 @@ def copy(case: Path, to: Path, number: int, capture_id: str) -> None:
         connection.execute(f"COPY ({rows}) TO {literal(str(table))} (FORMAT parquet)")
     info = json.loads((case / "import.json").read_text())
     info["files"]["tables/capture.parquet"] = table.stat().st_size
+    info["capture"] |= {
+        "capture_id": capture_id,
+        "host": f"node-{number % HOSTS}",
+        "started_realtime_ns": begun_ns(number),
+    }
     (to / "import.json").write_text(json.dumps(info))
     before, now = kept_of_all(case), kept_of_all(to)
     (to / "kept").mkdir()

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from perfcase.case import database, sandbox, store
+from perfcase.case import database, facts, sandbox, store
 from perfcase.case.opening import Opened
 from perfcase.errors import PerfcaseError
 from perfcase.fleet.figures import keep_all
@@ -22,12 +22,6 @@ from perfcase.report.writer import prepare
 from perfcase_api import first_page
 
 _REPORT_INTERVAL_S = 0.1
-_COLUMNS = (
-    "hostname::VARCHAR, kernel_release::VARCHAR, try_cast(start_realtime_ns AS BIGINT), try_cast(duration_ns AS BIGINT),"
-    " note::VARCHAR, ticket::VARCHAR, coalesce(labels::VARCHAR, '')"
-)
-
-
 NAME = "perfcase-import"
 """What the kernel calls it."""
 
@@ -53,17 +47,19 @@ def run(file: Path, folder: Path, name: str, limits: dict[str, int]) -> None:
         options = {"capture_id": file.parent.name, "name": name}
         imported = store.open_case(file, folder / "case", progress, options=options)
         progress("findings", 0)
-        row = store.table_row(imported.folder, "capture", _COLUMNS) or (None,) * 7
-        names = ("host", "kernel", "started_ns", "duration_ns", "remark", "ticket")
-        labels = (row[6] or "").split(",")
+        known = facts.told(imported.info) or facts.Facts()
         with Opened(imported) as opened:
             connection = opened.connection
             prepare(connection)
             found = connection.execute("SELECT finding, severity, subject, message FROM finding").fetchall()
             progress("figures", 0)
             figures = keep_all(connection, is_thorough=True)
-            answers = first_page.answers(imported, opened, row[3], answered)
-        capture = dict(zip(names, row[:6], strict=True))
+            answers = first_page.answers(imported, opened, known.duration_ns, answered)
+        capture = {
+            "host": known.host, "kernel": known.kernel, "started_ns": known.started_realtime_ns, "duration_ns": known.duration_ns,
+            "remark": known.note, "ticket": known.ticket,
+        }  # fmt: skip
+        labels = (known.labels or "").split(",")
         say({"capture": capture, "labels": labels, "findings": found, "figures": figures, "answers": answers})
     except PerfcaseError as error:
         # Its own name is for people, the store's path for nobody.

@@ -30,8 +30,8 @@ from perfcase_api.who import Who
 
 _KEPT_MAX = 1_000_000
 """Figures that are kept: the latest."""
-_BATCH_MAX = 48
-"""Captures of a process: its own beginning is a small part then, and others soon have its place."""
+_BATCH_MAX = 500
+"""Captures of a process: its own beginning is a small part then. It ends when others should have its place (perfcase.operations.reading)."""
 _BATCH_BYTES_MAX = 256 << 20
 """Their files together: a process has the same limits for all of them. A larger one is asked alone."""
 _FAILURES_MAX = 3

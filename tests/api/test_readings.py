@@ -206,8 +206,8 @@ def test_only_captures_of_the_same_people_are_asked_together() -> None:
     assert batches("") == batches() == [["0", "1", "2", "3"], ["4"], ["5"]]
     assert batches("", "A") == [["0", "2"], ["4"], ["5"], ["1", "3"]]
     assert batches("A", "A-1", "B") == [["0"], ["4"], ["1"], ["2", "5"], ["3"]]
-    many = [{"capture_id": str(number), "ticket": "", "size_bytes": 0} for number in range(100)]
-    assert list(map(len, readings._batches(many, []))) == [48, 48, 4]
+    many = [{"capture_id": str(number), "ticket": "", "size_bytes": 0} for number in range(1200)]
+    assert list(map(len, readings._batches(many, []))) == [500, 500, 200]
 
 
 def asked_of(

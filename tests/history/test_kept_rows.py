@@ -65,7 +65,7 @@ def by_itself(folder: Path, wanted: Metric) -> Reading:
 
 
 def read(places: list[Path], wanted: Metric) -> dict[Path, Reading]:
-    return rows.read_many(wanted, readings.kept_in(places))
+    return rows.read_many(wanted, readings.kept_in(dict.fromkeys(places)))
 
 
 def on_cpu(aggregation: str | None = "max", where: str | None = None) -> Metric:
@@ -116,7 +116,7 @@ def test_views_say_what_each_capture_says(folders: list[Path]) -> None:
 def compared(folders: list[Path], names: Iterable[str]) -> tuple[int, set[tuple[str, str]]]:
     """Compare figures of kept rows with those of each capture: how many there were, and where nothing is kept."""
     views = load_views()
-    kept = readings.kept_in(folders)
+    kept = readings.kept_in(dict.fromkeys(folders))
     differing, answered, many = [], 0, set()
     connections = [query.connect(folder) for folder in folders]
     for name in names:

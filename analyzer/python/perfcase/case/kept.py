@@ -27,7 +27,7 @@ from perfcase.case import query
 from perfcase.case.database import views_hash
 from perfcase.case.sharing import FINDINGS, forget, made, share, share_findings
 from perfcase.case.sharing import types as types_of
-from perfcase.case.wholeness import KEPT
+from perfcase.case.wholeness import KEPT, Tables, tables_in
 from perfcase.catalogue.rules import SEVERITIES
 from perfcase.catalogue.schema import literal, quote
 from perfcase.catalogue.views import load_views, parameters, view_files
@@ -146,13 +146,13 @@ def kept_of(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> Kept
     return kept_of_all(folder) if is_default else None
 
 
-def kept_of_all(folder: Path) -> Kept:
-    """Return what an imported folder keeps, for queries on the whole folder with default parameters.
+def kept_of_all(folder: Path, tables: Tables | None = None) -> Kept:
+    """Return what an imported folder keeps, for queries on the whole folder with default parameters. ``tables``: as they were found just now.
 
     Raises:
         OSError: its tables cannot be listed.
     """
-    return Kept(folder, _version(folder))
+    return Kept(folder, _version(folder, tables))
 
 
 @cache
@@ -160,11 +160,10 @@ def _parameters(view: str) -> frozenset[str]:
     return frozenset(parameters(load_views(), view))
 
 
-def _version(folder: Path) -> str:
+def _version(folder: Path, tables: Tables | None = None) -> str:
     """Return a hash of the tables and of the code that uses them."""
-    with os.scandir(folder / "tables") as entries:
-        tables = sorted((entry.name, entry.stat().st_size, entry.stat().st_mtime_ns) for entry in entries)
-    return hashlib.sha256(f"{_code_hash()} {tables}".encode()).hexdigest()[:32]
+    found = sorted((tables or tables_in(folder)).items())
+    return hashlib.sha256(f"{_code_hash()} {found}".encode()).hexdigest()[:32]
 
 
 @cache

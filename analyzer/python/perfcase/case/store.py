@@ -26,7 +26,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from perfcase.case import database, enclosed, wholeness
+from perfcase.case import database, enclosed, facts, wholeness
 from perfcase.catalogue.schema import load_tables
 from perfcase.errors import PerfcaseError
 
@@ -51,6 +51,8 @@ class Case:
     folder: Path
     info: dict[str, Any]
     reused: bool
+    tables: wholeness.Tables | None = None
+    """As they were when the folder was opened, if they were there already."""
 
     @property
     def name(self) -> str:
@@ -72,11 +74,12 @@ def open_case(
     options: dict | None = None,
     debug_dirs: Sequence[Path] = (),
     meanwhile: Callable[[], object] | None = None,
+    looks_inside: bool = True,
 ) -> Case:
     """Return the imported folder of FILE, imported now if it was not before (or if ``force``).
 
     An import that was given other ``debug_dirs`` is made again; an imported folder gets its names from them. ``meanwhile`` is called while
-    the import runs, in another thread.
+    the import runs, in another thread. ``looks_inside``: false for one of many captures, whose tables are then judged by their sizes.
     """
     given = [str(place.absolute()) for place in debug_dirs]
     if not file.exists():
@@ -84,21 +87,21 @@ def open_case(
     if is_imported(file):
         if out is not None or force:
             raise PerfcaseError("usage", f"{file}: is an imported folder already", "give the capture it was made from")
-        info = read_info(file)
-        if damaged := wholeness.damage(file, info):
+        info, tables = read_info(file), _tables_in(file)
+        if damaged := wholeness.damage(file, info, tables, looks_inside=looks_inside):
             raise PerfcaseError("input", damaged, "import the capture again")
-        case = Case(file, _refresh_views(file, info), reused=True)
+        case = Case(file, _refresh_views(file, info), reused=True, tables=tables)
         if not _has_dirs(case.info, given):
             case, _ = symbolize(case, debug_dirs)
         return case
     target = out if out is not None else default_folder(file)
     wanted = {"format": IMPORT_FORMAT, "importer": importer_id(), "options": options or {}}
     if not force:
-        found = _reusable(target, file, wanted, given)
+        found = _reusable(target, file, wanted, given, looks_inside=looks_inside)
         if found:
             return found
     with locked(target):
-        found = None if force else _reusable(target, file, wanted, given)
+        found = None if force else _reusable(target, file, wanted, given, looks_inside=looks_inside)
         return found or _import(file, target, wanted, given, progress, meanwhile)
 
 
@@ -194,9 +197,9 @@ def why_again(file: Path) -> str | None:
 
 
 def is_whole(folder: Path) -> bool:
-    """Return whether the tables of an imported folder are there, as far as their sizes and ends say."""
+    """Return whether the tables of an imported folder are there, as far as their sizes say."""
     try:
-        return wholeness.damage(folder, read_info(folder)) is None
+        return wholeness.damage(folder, read_info(folder), _tables_in(folder)) is None
     except PerfcaseError:
         return False
 
@@ -211,6 +214,13 @@ def read_info(folder: Path) -> dict[str, Any]:
     if not isinstance(info, dict) or not isinstance(info.get("tables"), dict) or not _are_sizes(info.get("files", {})):
         raise PerfcaseError("input", f"{path}: not written by perfcase import", "import the capture again")
     return info
+
+
+def _tables_in(folder: Path) -> wholeness.Tables:
+    try:
+        return wholeness.tables_in(folder)
+    except OSError as error:
+        raise PerfcaseError("input", f"{folder}/tables: {error.strerror}", "import the capture again") from error
 
 
 def _are_sizes(files: object) -> bool:
@@ -257,22 +267,18 @@ def _has_new_names(target: Path, file: Path, info: dict[str, Any]) -> bool:
     """Return whether names of a process's generated code have come since it was imported."""
     new = set(_generated(file)) - set(info.get("generated", []))
     pids = [int(found[1] or found[2]) for name in new if (found := _GENERATED.fullmatch(name))]
-    row = table_row(target, "process", f"count(*) FILTER (list_contains({pids}, pid))") if pids else None
+    row = _table_row(target, "process", f"count(*) FILTER (list_contains({pids}, pid))") if pids else None
     return row is not None and row[0] > 0
 
 
 def _row_count(folder: Path, table: str) -> int:
-    row = table_row(folder, table, "count(*)")
+    row = _table_row(folder, table, "count(*)")
     assert row is not None
     return row[0]
 
 
-def table_row(folder: Path, table: str, columns: str) -> tuple[Any, ...] | None:
-    """Return the first row of one table of an imported capture, or None if it has none.
-
-    Not by way of case.duckdb: to open it takes longer than to read this. On a connection of its own: a result that is not
-    read to its end would block the one that all of the process shares.
-    """
+def _table_row(folder: Path, table: str, columns: str) -> tuple[Any, ...] | None:
+    # On a connection of its own: a result that is not read to its end would block the one that all of the process shares.
     from perfcase.lazy import duckdb
 
     path = glob.escape(str(folder / "tables" / f"{table}.parquet"))
@@ -297,24 +303,28 @@ def _exchange(one: Path, other: Path) -> None:
         _put_in_place(one, other)
 
 
-def _reusable(target: Path, file: Path, wanted: dict[str, Any], debug_dirs: Sequence[str]) -> Case | None:
+def _reusable(
+    target: Path, file: Path, wanted: dict[str, Any], debug_dirs: Sequence[str], *, looks_inside: bool
+) -> Case | None:
     """Return the import at ``target`` if it was made from the same file by the same importer."""
     if not is_imported(target):
         return None
     try:
-        info = read_info(target)
+        info, tables = read_info(target), _tables_in(target)
     except PerfcaseError:
         return None
     if any(info.get(key) != value for key, value in wanted.items()) or not _has_dirs(info, debug_dirs):
         return None
-    if wholeness.damage(target, info) or not wholeness.has_readable_ends(target):
+    if wholeness.damage(target, info, tables, looks_inside=looks_inside):
+        return None
+    if looks_inside and not wholeness.has_readable_ends(target):
         return None
     source = info.get("source", {})
     if source.get("stamp") != stamp(file) and source.get("capture_id") != import_core().hash_file(str(file)):
         return None
     if _has_new_names(target, file, info):
         return None
-    return Case(target, _refresh_views(target, info), reused=True)
+    return Case(target, _refresh_views(target, info), reused=True, tables=tables)
 
 
 def _refresh_views(folder: Path, info: dict[str, Any]) -> dict[str, Any]:
@@ -395,6 +405,7 @@ def _import(
                 "stamp": before,
                 "capture_id": result["capture_id"],
             },
+            "capture": facts.to_tell(working),
             "imported_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "duration_s": round(time.monotonic() - started, 3),
             "tables": dict(sorted(result["tables"].items())),

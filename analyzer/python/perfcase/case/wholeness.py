@@ -6,6 +6,7 @@ import glob
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from perfcase.lazy import duckdb
@@ -26,6 +27,8 @@ _OURS = {
 _MAGIC_AT, _MAGIC = 8, b"DUCK"
 _TABLE_ENDS = b"PAR1"
 _SYNC_THREADS = 16
+Tables = Mapping[str, tuple[int, int]]
+"""Size in bytes and time of the last change in ns of the files in ``tables``, by their names."""
 
 
 def is_ours(folder: Path) -> bool:
@@ -40,50 +43,52 @@ def sizes(folder: Path) -> dict[str, int]:
     return {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
 
 
-def damage(folder: Path, info: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the tables, or None: one that is missing, has another size than it was written with, or another end."""
+def tables_in(folder: Path) -> Tables:
+    """Look at the files in ``tables``: a pipe or a device there is none.
+
+    Raises:
+        OSError: they cannot be listed.
+    """
+    # Without objects for paths: a history looks at the 90 tables of each of a thousand captures.
+    with os.scandir(f"{folder}/tables") as entries:
+        found = ((entry.name, entry.stat()) for entry in entries)
+        return {name: (stat.st_size, stat.st_mtime_ns) for name, stat in found if S_ISREG(stat.st_mode)}
+
+
+def damage(folder: Path, info: Mapping[str, Any], there: Tables, *, looks_inside: bool = True) -> str | None:
+    """Return what is wrong with the tables, or None: one that is missing, has another size than it was written with, or another end.
+
+    ``looks_inside``: false for one of many captures, whose ends would take longer to read than the answer. The reader of such a table finds it.
+    """
     files = info.get("files", {})
-    # Without objects for paths and files, and as few calls as there can be: a history looks at the 80 tables of each of a thousand captures.
-    try:
-        tables = os.open(f"{folder}/tables", os.O_PATH | os.O_CLOEXEC)
-    except OSError as error:
-        return f"{folder}/tables: {error.strerror}"
-    try:
-        for name in info["tables"]:
-            written = files.get(f"tables/{name}.parquet")
-            try:
-                size, end = _end(f"{name}.parquet", tables, written)
-            except OSError as error:
-                return f"{folder}/tables/{name}.parquet: {error.strerror}"
-            except ValueError:
-                return f"{folder}/import.json: {name!r} is no name of a table"
-            if written is not None and size != written:
-                return f"{folder}/tables/{name}.parquet: has {size:,} bytes; {written:,} were written"
-            if end != _TABLE_ENDS:
-                return f"{folder}/tables/{name}.parquet: does not end as a table does"
-    finally:
-        os.close(tables)
+    for name in info["tables"]:
+        path = f"tables/{name}.parquet"
+        if f"{name}.parquet" not in there:
+            return f"{folder}/{path}: is missing"
+        size, _ = there[f"{name}.parquet"]
+        if path in files and size != files[path]:
+            return f"{folder}/{path}: has {size:,} bytes; {files[path]:,} were written"
+        if looks_inside and (wrong := _end(f"{folder}/{path}")):
+            return f"{folder}/{path}: {wrong}"
     return None
 
 
-def _end(name: str, folder: int, expected: int | None) -> tuple[int, bytes]:
-    """Return the size of a file and its last bytes. Do not wait for a pipe at this path."""
-    handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
+def _end(path: str) -> str | None:
+    """Return what is wrong with the last bytes of a table. Do not wait for a pipe at this path."""
     try:
-        ends = len(_TABLE_ENDS)
-        if expected is not None and expected >= ends:
-            # One byte more than there should be: if it is not there, this is the end.
-            end = os.pread(handle, ends + 1, expected - ends)
-            if end == _TABLE_ENDS:
-                return expected, end
-        size = os.fstat(handle).st_size
-        return size, os.pread(handle, ends, max(0, size - ends))
-    finally:
-        os.close(handle)
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            size = os.fstat(handle).st_size
+            end = os.pread(handle, len(_TABLE_ENDS), max(0, size - len(_TABLE_ENDS)))
+        finally:
+            os.close(handle)
+    except OSError as error:
+        return error.strerror
+    return None if end == _TABLE_ENDS else "does not end as a table does"
 
 
 def has_readable_ends(folder: Path) -> bool:
-    """Return whether the end of each table, which says what is in it, can be read: ``damage`` looks at its last four bytes alone."""
+    """Return whether the end of each table, which says what is in it, can be read: ``damage`` looks at its size alone."""
     try:
         with duckdb.cursor() as connection:
             named = f"{glob.escape(str(folder / 'tables'))}/*.parquet"

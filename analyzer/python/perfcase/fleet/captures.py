@@ -5,15 +5,15 @@ A store belongs to the one who filled it: links are not followed, and what is lo
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from perfcase.case import remote, store
+from perfcase.case import facts, remote, store
+from perfcase.case.facts import Facts
+from perfcase.case.wholeness import Tables
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
@@ -22,12 +22,6 @@ DEPTH_MAX = 16
 ENTRIES_MAX = 1_000_000
 """Files and folders that are looked at."""
 CAPTURES_MAX = 10_000
-
-# Cast: the one who made the file chose its types.
-_COLUMNS = (
-    "capture_id::VARCHAR, try_cast(start_realtime_ns AS BIGINT), try_cast(duration_ns AS BIGINT), hostname::VARCHAR,"
-    " ticket::VARCHAR, note::VARCHAR, coalesce(labels::VARCHAR, ''), kernel_release::VARCHAR, try_cast(cpu_count AS UINTEGER), cpu_model::VARCHAR"
-)
 
 Progress = Callable[[str, int, int], None]
 """Told the name of the capture at work, its number and how many there are."""
@@ -55,6 +49,8 @@ class Capture:
     kernel: str | None
     cpu_count: int | None
     cpu_model: str | None
+    tables: Tables | None = None
+    """As they were when it was opened."""
 
     @property
     def time_key(self) -> tuple[bool, int, str]:
@@ -91,19 +87,20 @@ def load(
         for root in stores
         for name, locate in _located(root, fleet.left_out, is_whole=len(stores) > 1)
     ]
-    opened: list[tuple[str, Path, Path | str]] = []
+    opened: list[tuple[str, store.Case, Path | str]] = []
     for number, (name, locate, root) in enumerate(found):
         if progress:
             progress(name, number, len(found))
         try:
-            opened.append((name, store.open_case(locate()).folder, root))
+            opened.append((name, store.open_case(locate(), looks_inside=False), root))
         except PerfcaseError as error:
             fleet.left_out.append(SkippedCapture(name, str(error)))
-    facts = _facts([folder for _, folder, _ in opened])
+    told = {case.folder: known for _, case, _ in opened if (known := facts.told(case.info))}
+    told |= facts.read_all(case.folder for _, case, _ in opened if case.folder not in told)
     by_id: dict[str, str] = {}
-    for name, folder, root in opened:
+    for name, case, root in opened:
         try:
-            capture = _capture(name, folder, facts)
+            capture = _capture(name, case, told.get(case.folder))
         except PerfcaseError as error:
             fleet.left_out.append(SkippedCapture(name, str(error)))
             continue
@@ -124,27 +121,14 @@ def places(roots: Sequence[Path]) -> list[tuple[str, Path]]:
     return [(name, locate()) for root in roots for name, locate in _located(root, [], is_whole=len(roots) > 1)]
 
 
-def _facts(folders: Iterable[Path]) -> dict[str, tuple]:
-    """Return what imports say about themselves, by the paths of the tables that say it: all in one question, if all can be read."""
-    tables = [glob.escape(str(folder / "tables" / "capture.parquet")) for folder in folders]
-    with suppress(duckdb.Error), duckdb.cursor() as connection:
-        rows = connection.execute(
-            f"SELECT filename, {_COLUMNS} FROM read_parquet($1, filename = true, file_row_number = true, union_by_name = true)"
-            " WHERE file_row_number = 0",
-            [tables],
-        ).fetchall()
-        return {row[0]: row[1:] for row in rows}
-    return {}
-
-
-def _capture(name: str, folder: Path, known: Mapping[str, tuple]) -> Capture:
-    path = folder / "tables" / "capture.parquet"
+def _capture(name: str, case: store.Case, told: Facts | None) -> Capture:
     try:
-        row = known.get(str(path)) or store.table_row(folder, "capture", _COLUMNS)
+        known = vars(told or facts.read(case.folder))
     except duckdb.Error as error:
+        path = case.folder / "tables" / "capture.parquet"
         raise PerfcaseError("input", f"{path}: {str(error).splitlines()[0]}", "import the capture again") from error
-    *facts, labels, kernel, cpu_count, cpu_model = row or [None] * 10
-    return Capture(name, folder, *facts, tuple(filter(None, (labels or "").split(","))), kernel, cpu_count, cpu_model)
+    labels = tuple(filter(None, (known["labels"] or "").split(",")))
+    return Capture(name, case.folder, **{**known, "labels": labels}, tables=case.tables)
 
 
 def _located(

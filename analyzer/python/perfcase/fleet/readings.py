@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 from perfcase.case import database, query, store
 from perfcase.case.kept import Kept, kept_of_all
 from perfcase.case.span import recorded_in
+from perfcase.case.wholeness import Tables
 from perfcase.catalogue.views import load_views, with_dependencies
 from perfcase.errors import PerfcaseError
 from perfcase.fleet import figures, metric, rows
@@ -42,7 +43,7 @@ def read_all(
     found = {name: reading for name, reading in (given or {}).items() if name in captures}
     errors = []
     missing = [capture for capture in captures.values() if capture.name not in found]
-    kept = kept_in([capture.folder for capture in missing])
+    kept = kept_in({capture.folder: capture.tables for capture in missing})
     known = {place: known for place, each in kept.items() if (known := _recalled(each, wanted))}
     known |= rows.read_many(wanted, {place: each for place, each in kept.items() if place not in known})
     found |= {capture.name: known[capture.folder] for capture in missing if capture.folder in known}
@@ -94,12 +95,12 @@ def asked(
         yield [pool.submit(ask, folder) for folder in folders]
 
 
-def kept_in(folders: Iterable[Path]) -> dict[Path, Kept]:
-    """Return what each of the imported folders keeps."""
+def kept_in(folders: Mapping[Path, Tables | None]) -> dict[Path, Kept]:
+    """Return what each of the imported folders keeps, whose tables may have been looked at already."""
     found = {}
-    for folder in folders:
+    for folder, tables in folders.items():
         with suppress(OSError):
-            found[folder] = kept_of_all(folder.resolve())
+            found[folder] = kept_of_all(folder.resolve(), tables)
     return found
 
 

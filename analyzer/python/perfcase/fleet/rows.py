@@ -153,14 +153,17 @@ class _Rows:
         found = self._connection.execute(asked, [[*{*files}]]).fetchall()
         if len(found) < len({*files}) or any(parts != self._in_file for (parts,) in found):
             return False
+        counted = "SELECT sum(num_rows) FROM parquet_file_metadata($1)"
+        ((count,),) = self._connection.execute(counted, [[*{*files}]]).fetchall()
+        if count > FEW_ROWS_MAX * len(files):
+            return False
         self._connection.execute("DELETE FROM kept_rows").fetchall()
         columns = "".join(f", {quote(name)}::{self._kinds[name]}" for name in self._read)
         # A view other than the findings may have any value of its types.
         wrong = impossible("finding", self._kinds) if self._wanted.view == "finding" else "false"
-        most = FEW_ROWS_MAX * len(files)
-        rows = f"SELECT file_index, {wrong}{columns} FROM read_parquet($1) LIMIT {most + 1}"
-        ((count,),) = self._connection.execute(f"INSERT INTO kept_rows {rows}", [files]).fetchall()
-        return count <= most
+        rows = f"SELECT file_index, {wrong}{columns} FROM read_parquet($1)"
+        self._connection.execute(f"INSERT INTO kept_rows {rows}", [files]).fetchall()
+        return True
 
     def _good(self) -> list[int]:
         """Return the numbers of the captures that have rows, few enough, and possible ones."""

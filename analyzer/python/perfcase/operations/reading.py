@@ -67,16 +67,16 @@ def _one(store: Path, wanted: Metric) -> Reading:
 
 def _many(stores: Sequence[Path], wanted: Metric) -> Iterator[Reading | None]:
     begun = time.monotonic()
-    folders = {store: folder for store in stores if (folder := _folder(store))}
-    known = read_many(wanted, kept_in(folders.values()))
-    rest = {store: folder for store, folder in folders.items() if folder not in known}
+    # What is kept is of the tables as they are, so these are not looked at once more.
+    known = read_many(wanted, kept_in(dict.fromkeys(stores)))
+    rest = {store: folder for store in stores if store not in known and (folder := _folder(store))}
     with asked(wanted, [*rest.values()], _duration_ns) as work:
         of = dict(zip(rest, work, strict=True))
         for number, store in enumerate(stores):
             if number and time.monotonic() - begun > LONG_S:
                 return
             try:
-                yield of[store].result() if store in of else known.get(folders.get(store))
+                yield of[store].result() if store in of else known.get(store)
             except Exception:
                 # A process that is asked for this capture alone says what is wrong.
                 yield None
