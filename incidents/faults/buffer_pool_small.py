@@ -22,7 +22,7 @@ def play(scene):
     Path("/scene/maria").mkdir()
     device = scene.file_system("/scene/maria", "512M")
     shutil.rmtree("/scene/maria/lost+found")
-    mariadb(scene, "--innodb-flush-method=O_DIRECT", f"--innodb-buffer-pool-size={'5M' if scene.is_bad else '200M'}")
+    mariadb(scene, "--innodb-flush-method=O_DIRECT", f"--innodb-buffer-pool-size={'8M' if scene.is_bad else '200M'}")
     setup = MariaSession()
     setup.run("CREATE TABLE account (id int PRIMARY KEY, note varchar(600)) ENGINE=InnoDB")
     setup.run("INSERT INTO account SELECT seq, repeat('x', 500) FROM seq_1_to_100000")

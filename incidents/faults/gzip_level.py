@@ -25,7 +25,7 @@ def play(scene):
     Path("/scene/www/list.json").write_text(f"[{rows}]")
     nginx(
         scene,
-        f"root /scene/www; gzip on; gzip_types application/json application/octet-stream; gzip_comp_level {9 if scene.is_bad else 1};",
+        f"root /scene/www; gzip on; gzip_types *; gzip_comp_level {9 if scene.is_bad else 1};",
     )
     kept_clients(scene, 8080, "/list.json", count=2, pause_s=0.1, Accept_Encoding="gzip")
     with scene.recording():

@@ -8,6 +8,7 @@ import os
 import random
 import threading
 import time
+from pathlib import Path
 
 from programs import kept_clients, nginx
 
@@ -20,7 +21,7 @@ FELT = True
 
 def play(scene):
     device = scene.file_system("/mnt", "512M")
-    os.mkdir("/mnt/www")
+    Path("/mnt/www").mkdir()
     for number in range(900):
         with open(f"/mnt/www/{number}.jpg", "wb") as file:
             file.write(os.urandom(200_000))

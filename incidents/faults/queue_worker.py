@@ -4,7 +4,6 @@ Source: Redis' documentation, BLPOP (reliable queues); "Site Reliability Enginee
 """
 
 import socket
-import threading
 import time
 
 from programs import ask_redis, gunicorn, redis, web_clients

@@ -25,9 +25,10 @@ def play(scene):
                 if is_text and line != b".\r\n":
                     continue
                 is_text = line.upper().startswith(b"DATA")
-                self.wfile.write(b"354 go on\r\n" if is_text else b"250 ok\r\n")
                 if line.upper().startswith(b"QUIT"):
+                    self.wfile.write(b"221 bye\r\n")
                     return
+                self.wfile.write(b"354 go on\r\n" if is_text else b"250 ok\r\n")
 
     class Server(socketserver.ThreadingTCPServer):
         allow_reuse_address = daemon_threads = True
