@@ -15,7 +15,9 @@ CAUSE = "mariadbd reads account.ibd from the disk for each query"
 NAMED = r"mariadbd.*(pread|disk|loop|\.ibd|/scene/maria/)"
 BLAMED = r"^(shop|mariadbd) .*(pread|disk|loop|\.ibd)"
 MOVED = r"mariadbd.*(pread|disk|loop|\.ibd)"
-TRUE_ALSO = r"waits_above_disk.*ib_logfile0"  # the disk is held back in the healthy one too, while what was inserted is written
+TRUE_ALSO = (
+    r"waits_above_disk.*ib_logfile0"  # the disk is held back in the healthy one too, while what was inserted is written
+)
 FELT = True
 
 
