@@ -1,4 +1,4 @@
-"""A nightly script runs VACUUM FULL by day, again and again: it writes the table anew, and nobody may read it meanwhile.
+"""A nightly script runs VACUUM FULL by day, again and again: it writes the whole table again, and nobody may read it meanwhile.
 
 Source: PostgreSQL manual, VACUUM: FULL "requires an ACCESS EXCLUSIVE lock on each table while it is being processed".
 """
@@ -9,9 +9,7 @@ import time
 
 from programs import Session, postgres, sql
 
-CAUSE = (
-    "sessions of postgres wait for the lock of a table that the session of janitor holds while it writes the table anew"
-)
+CAUSE = "sessions of postgres wait for the lock of a table that the session of janitor holds while it writes the whole table again"
 NAMED = r"postgres.*(janitor|[Vv]acuum|VACUUM|cluster_rel|copy_table_data|rebuild_relation)"
 BLAMED = r"^(shop|postgres) .*(janitor|[Vv]acuum|cluster_rel|copy_table_data|rebuild_relation|postgres)"
 MOVED = r"postgres.*(janitor|[Vv]acuum|VACUUM|cluster_rel|copy_table_data|rebuild_relation)"
