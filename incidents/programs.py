@@ -21,10 +21,10 @@ from pathlib import Path
 PG = "/usr/lib/postgresql/15/bin"
 
 
-def postgres(scene, *settings: str, group: str | None = None, wal: str = "") -> None:
-    """PostgreSQL on port 5432 with a table of 50,000 accounts; ``wal`` is a folder for its log."""
-    data = scene.folder / "pg"
-    data.mkdir()
+def postgres(scene, *settings: str, group: str | None = None, wal: str = "", folder: str = "/scene/pg") -> None:
+    """PostgreSQL on port 5432 with a table of 50,000 accounts; ``wal`` is a folder for its log, ``folder`` for all else."""
+    data = Path(folder)
+    data.mkdir(exist_ok=True)
     data.chmod(0o777)
     scene.run(
         f"{PG}/initdb",

@@ -4,7 +4,8 @@
 --   more. Within 1 ms, and without a sleep, it then read a request from another connection, so this one had been waiting. That
 --   is so after half of these stretches or more, of three requests or more, and the stretches take 5 % or more of the recording.
 --   Critical from half. asyncio's debug mode logs a callback from 100 ms (slow_callback_duration). A client that asks again on
---   the connection that was just answered proves nothing: it did not wait
+--   the connection that was just answered proves nothing: it did not wait. The function that half of its samples then share is named, or the object
+--   of as many where no function has a name
 -- means: the loop serves nothing while it computes. One expensive request (a large answer, a regular expression, KEYS over all keys of a
 --   Redis) delays all that came in the meantime, however cheap they are
 -- next: perfcase view request_summary, request_time: which requests are slow
@@ -85,7 +86,7 @@ WITH threshold AS (
   SELECT s.utid, s.stack_id, count(*) AS sample_count
   FROM sample AS s
   JOIN waited AS w ON w.utid = s.utid AND s.ts_ns BETWEEN w.ts_ns AND w.end_ns
-  WHERE w.request_count > 0 AND s.utid IN (SELECT utid FROM found) AND s.event_id IN (SELECT event_id FROM perf_event WHERE type <> 'tracepoint')
+  WHERE w.request_count > 0 AND s.utid IN (SELECT utid FROM found) AND s.event_id IN (SELECT event_id FROM perf_event WHERE name SIMILAR TO '(cpu-cycles|cycles|cpu-clock|task-clock)([:/].*)?')
   GROUP BY s.utid, s.stack_id
 ), place AS (
   -- A recursive function counts where it is nearest to the root.
@@ -104,16 +105,30 @@ WITH threshold AS (
   GROUP BY p.utid, p.label, h.sample_ratio
   HAVING sum(p.sample_count) >= h.sample_ratio * any_value(a.sample_count)
   QUALIFY row_number() OVER (PARTITION BY p.utid ORDER BY sum(p.sample_count * p.depth) / sum(p.sample_count) DESC, p.label) = 1
+), object AS (
+  -- Where no function has a name: the library tells what kind of work it is.
+  SELECT i.utid, l.dso, sum(i.sample_count) / any_value(a.sample_count) AS sample_ratio
+  FROM hit AS i
+  JOIN stack_entry AS e ON e.stack_id = i.stack_id AND e.position = 0
+  JOIN frame_label AS l USING (frame_id)
+  JOIN (SELECT utid, sum(sample_count) AS sample_count FROM hit GROUP BY utid) AS a ON a.utid = i.utid
+  CROSS JOIN threshold AS h
+  WHERE l.dso <> '[unknown]' AND NOT l.is_kernel
+  GROUP BY i.utid, l.dso, h.sample_ratio
+  HAVING sum(i.sample_count) >= h.sample_ratio * any_value(a.sample_count)
+  QUALIFY row_number() OVER (PARTITION BY i.utid ORDER BY sum(i.sample_count) DESC, l.dso) = 1
 )
 SELECT
   @severity(f.blocked_ratio >= h.critical_ratio, true) AS severity,
   format('{} ({})', coalesce(t.comm, '?'), t.tid) AS subject,
   format('it computed {} time{} for 100 ms or longer while other clients waited: {:.2f} s, {:.1f} % of the recording, the longest {:.1f} ms; {} requests of other connections were there when it looked again{}',
     f.waited_count, CASE f.waited_count WHEN 1 THEN '' ELSE 's' END, f.blocked_ns / 1e9, 100 * f.blocked_ratio, f.max_ns / 1e6, @whole(f.request_count),
-    CASE WHEN o.label IS NULL THEN '' ELSE format('; {:.1f} % of its samples then are in {} or what it calls', 100 * o.sample_ratio, o.label) END) AS message,
+    CASE WHEN o.label IS NOT NULL THEN format('; {:.1f} % of its samples then are in {} or what it calls', 100 * o.sample_ratio, o.label)
+      WHEN b.dso IS NOT NULL THEN format('; {:.1f} % of its samples then are in {}', 100 * b.sample_ratio, b.dso) ELSE '' END) AS message,
   @whole(f.blocked_ns) AS cost_ns,
   coalesce((SELECT list('peer ' || a.address) || list('requests of ' || a.address) FROM service_address AS a WHERE a.upid = t.upid), []) AS about
 FROM found AS f
 JOIN thread AS t USING (utid)
 CROSS JOIN threshold AS h
 LEFT JOIN common AS o ON o.utid = f.utid
+LEFT JOIN object AS b ON b.utid = f.utid
