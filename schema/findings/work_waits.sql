@@ -7,7 +7,7 @@
 -- next: perfcase view blame_by_comm: all causes, with the call and the other end of each
 -- next: perfcase flamegraph --blame: where in the program it waits
 -- next: perfcase view critical_path: what one thread waited for, step by step
--- about: what is waited for: the CPUs, a quota, a disk, a peer, what a process waited for in vain; the requests of those who wait, and of whom they asked
+-- about: what is waited for: the CPUs, a quota, a disk, a peer, what a process waited for in vain; the requests of those who wait, and of those that they asked
 -- follows from: answers_wait, calls_time_out, closed_unanswered, connection_queue, connections_not_kept, cpu_quota, cpu_saturation, delayed_ack, disk_neighbour, disk_queueing, disk_slow, event_loop_blocked,
 --   event_loop_computes, gives_up, head_of_line, large_segments_lost, link_shared, listen_overflow, name_search, noisy_neighbour, pages_dropped, pool_full, requests_queue, slow_peer, standing_queue, stopped, unclaimed_cpus, waits_above_disk
 -- taught by: Identifying an off-CPU bottleneck
@@ -100,7 +100,7 @@ WITH threshold AS (
       WHEN c.on_name = c.name THEN format('{} of its threads, {} most', c.comm_count, c.on_comm)
       WHEN c.on_count > 1 THEN format('{} processes {}', c.on_count, c.on_name)
       WHEN c.comm_count = 1 AND c.on_comm <> c.on_name THEN format('the thread {} of {} ({})', c.on_comm, c.on_name, c.on_pid)
-      ELSE format('{} ({})', c.on_name, c.on_pid) END AS whom
+      ELSE format('{} ({})', c.on_name, c.on_pid) END AS doer
   FROM told AS c
   LEFT JOIN frame_label AS l ON l.frame_id = c.frame_id
   LEFT JOIN asked AS k ON k.name = c.name AND k.on_name = c.on_name AND c.on_name <> c.name
@@ -108,10 +108,10 @@ WITH threshold AS (
 SELECT
   'note' AS severity, c.shown AS subject,
   format('{:.2f} s, {:.1f} % of all that it waited while it had work, were due to {}{}{}; {} {:.1f} ms{}', c.wait_ns / 1e9, 100 * c.wait_ns / c.total_ns,
-    CASE WHEN c.cause = 'not_recorded' THEN format('{}, which {}', c.whom, CASE WHEN c.run_ns = c.wait_ns THEN 'ran' || coalesce(format(' (most in {})', c.label), '') WHEN c.run_ns = 0 THEN 'did what was not recorded'
+    CASE WHEN c.cause = 'not_recorded' THEN format('{}, which {}', c.doer, CASE WHEN c.run_ns = c.wait_ns THEN 'ran' || coalesce(format(' (most in {})', c.label), '') WHEN c.run_ns = 0 THEN 'did what was not recorded'
           ELSE format('ran for {:.2f} s of it{}, and did for the rest what was not recorded', c.run_ns / 1e9, coalesce(format(' (most in {})', c.label), '')) END)
         || coalesce(format(' (in {})', c.on_call), '')
-      ELSE @due(NULL, c.cause, CASE WHEN c.depth = 0 AND c.cause IN ('network', 'disk', 'timeout') THEN NULL ELSE c.whom END,
+      ELSE @due(NULL, c.cause, CASE WHEN c.depth = 0 AND c.cause IN ('network', 'disk', 'timeout') THEN NULL ELSE c.doer END,
         CASE WHEN ends_with(c.on_target, ':*') THEN format('clients at {}', c.on_target) ELSE c.on_target END, c.on_call) END,
     CASE WHEN c.cause <> 'not_recorded' THEN coalesce(format(', most in {}', c.label), '') ELSE '' END,
     CASE WHEN c.address IS NOT NULL THEN format(', asked at {}', c.address) WHEN c.depth > 0 AND c.call IS NOT NULL THEN format('; it waited in {}{}', c.call, coalesce(' on ' || c.target, '')) ELSE '' END,
