@@ -7,7 +7,7 @@
 -- next: perfcase view thread_time: each thread's time on a CPU, and waiting for one
 -- next: perfcase view syscall_summary: its system calls
 -- about: the requests of those who compute
--- follows from: busy_polling, event_loop_computes, garbage_collection, short_processes, unclaimed_cpus, uneven_work
+-- follows from: busy_polling, event_loop_computes, garbage_collection, short_processes, uneven_work
 -- taught by: An unexplained win
 -- source: descriptor, frame_label, perf_event, process, recorded_span, sample, service_address, service_process, stack_entry, syscall, thread, thread_time, workload_thread
 -- evidence: SELECT comm, tid, pid, on_cpu_ns, run_queue_ns FROM thread_time WHERE utid IN (SELECT utid FROM workload_thread) ORDER BY on_cpu_ns DESC, tid
