@@ -8,7 +8,7 @@
 -- next: perfcase flamegraph --blame: where in the program it waits
 -- next: perfcase view critical_path: what one thread waited for, step by step
 -- about: what is waited for: the CPUs, a quota, a disk, a peer, what a process waited for in vain; the requests of those who wait, and of those that they asked
--- follows from: answers_wait, calls_time_out, closed_unanswered, connection_queue, connections_not_kept, cpu_quota, cpu_saturation, delayed_ack, disk_neighbour, disk_peaks, disk_queueing, disk_slow, event_loop_blocked,
+-- follows from: answers_wait, calls_time_out, closed_unanswered, connection_queue, connections_not_kept, cpu_quota, cpu_saturation, delayed_ack, disk_neighbour, disk_peaks, disk_queueing, disk_slow,
 --   event_loop_computes, gives_up, head_of_line, large_segments_lost, link_shared, listen_overflow, name_search, noisy_neighbour, pages_dropped, pool_full, requests_queue, slow_peer, standing_queue, stopped, waits_above_disk
 -- taught by: Identifying an off-CPU bottleneck
 -- source: blame, block_device, descriptor, frame_label, process, recorded_span, service_address, service_process, socket_turn, stack, thread, workload_thread
