@@ -38,6 +38,13 @@ WITH threshold AS (
   GROUP BY f.service_upid
 ), service AS (
   SELECT DISTINCT peer FROM socket_turn WHERE is_client AND peer IS NOT NULL
+), address AS (
+  -- Where it is asked, if that is one place.
+  SELECT f.service_upid AS upid, min(a.address) AS address
+  FROM service_address AS a
+  JOIN service_process AS f USING (upid)
+  GROUP BY f.service_upid
+  HAVING count(DISTINCT a.address) = 1
 ), own_client AS (
   SELECT DISTINCT f.service_upid AS upid, g.service_upid AS client_upid
   FROM (SELECT DISTINCT upid, peer FROM socket_turn WHERE is_client) AS t
@@ -189,7 +196,7 @@ WITH threshold AS (
 SELECT
   @severity(s.request_ns_avg >= h.critical_ns AND NOT c.is_timer, NOT c.is_timer AND s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding) AS severity,
   format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject,
-  format('{} requests took {:.1f} ms on average; {:.1f} % of that time they waited {}', s.request_count, s.request_ns_avg / 1e6,
+  format('{} requests{} took {:.1f} ms on average; {:.1f} % of that time they waited {}', s.request_count, coalesce(' at ' || d.address, ''), s.request_ns_avg / 1e6,
     100 * c.wait_ns / s.total_ns,
     CASE WHEN c.is_own_lock THEN format('for a lock or condition (futex) that its thread {} had, which ran{}', coalesce(c.on_comm, '?'), c.place)
     WHEN c.is_timer THEN format('until the time that {} ({}) gave its {} was over: a timer was due, or what it waited for did not come', coalesce(q.name, '?'), q.pid, coalesce(c.on_call, 'poll')) ELSE CASE WHEN 2 * c.handed_ns > c.wait_ns THEN 'for a lock or condition (futex) that another of its threads had, which waited for '
@@ -208,6 +215,7 @@ FROM named AS c
 JOIN served AS s USING (upid)
 JOIN process AS p USING (upid)
 LEFT JOIN process AS q ON q.upid = c.on_upid
+LEFT JOIN address AS d ON d.upid = c.upid
 LEFT JOIN title AS e ON e.upid = c.upid AND e.on_upid = c.on_upid
 LEFT JOIN behind AS n ON n.upid = c.upid AND n.on_upid = c.on_upid
 LEFT JOIN own_title AS w ON w.upid = c.upid

@@ -1,5 +1,5 @@
 -- name_search: Each look-up of a name asks the name server several times, one question after the other
--- condition: threads of a process asked one name server (DNS, port 53) in rows: the next question 1 ms or less after the answer to the one before, each on a
+-- condition: threads of a process asked one name server (DNS, port 53) in rows: the next question 1 ms or less after the answer to the one before (what the thread waited for a CPU in between does not count), each on a
 --   descriptor of its own as the resolver of the C library does it (sockets whose other end no snapshot saw count where the process used such calls with its name server only). 20 rows or more had 3 rounds or more on average (a name that is found at once takes one: the addresses of IPv4 and
 --   IPv6 are one round), and all rounds but the last of each row took a tenth of the recording or more. A warning. With search domains
 --   in resolv.conf(5) a name of fewer dots than ndots is asked for below each domain first, and all but the last answer say that there
@@ -10,7 +10,7 @@
 -- next: perfcase view socket_answer: how fast each answer is
 -- about: the peer, the requests at the addresses of the process
 -- taught by: -
--- source: process, recorded_span, service_address, service_process, socket_turn, workload_thread
+-- source: followed_state, process, recorded_span, service_address, service_process, socket_turn, workload_thread
 -- evidence: SELECT process, pid, peer, count(*) AS answer_count, sum(gap_ns) AS waited_ns, avg(gap_ns) AS gap_ns_avg
 --   FROM socket_answer WHERE is_client AND peer LIKE '%:53' GROUP BY ALL ORDER BY answer_count DESC, process, pid, peer
 WITH threshold AS (
@@ -28,10 +28,20 @@ WITH threshold AS (
   FROM asked AS a
   JOIN known AS k ON k.service_upid = a.service_upid AND k.family = a.family AND k.write_name = a.write_name AND k.read_name = a.read_name
   GROUP BY a.upid, a.utid, k.peer, a.fd, a.since_ts_ns
-), step AS (
-  SELECT t.*, coalesce(t.ts_ns - lag(t.answer_ts_ns) OVER (PARTITION BY t.utid, t.peer ORDER BY t.ts_ns) > h.at_once_ns, true) AS is_first
-  FROM turn AS t
+), pause AS (
+  SELECT *, lag(answer_ts_ns) OVER (PARTITION BY utid, peer ORDER BY ts_ns) AS before_ns FROM turn
+), queued AS (
+  SELECT p.utid, p.peer, p.ts_ns, sum(least(s.ts_ns + s.duration_ns, p.ts_ns) - greatest(s.ts_ns, p.before_ns)) AS queued_ns
+  FROM pause AS p
   CROSS JOIN threshold AS h
+  JOIN followed_state AS s ON s.utid = p.utid AND s.ts_ns < p.ts_ns AND s.ts_ns + s.duration_ns > p.before_ns AND starts_with(s.state, 'runnable')
+  WHERE p.ts_ns - p.before_ns > h.at_once_ns
+  GROUP BY ALL
+), step AS (
+  SELECT p.*, coalesce(p.ts_ns - p.before_ns - coalesce(q.queued_ns, 0) > h.at_once_ns, true) AS is_first
+  FROM pause AS p
+  CROSS JOIN threshold AS h
+  LEFT JOIN queued AS q USING (utid, peer, ts_ns)
 ), numbered AS (
   SELECT *, sum(is_first::INTEGER) OVER (PARTITION BY utid, peer ORDER BY ts_ns ROWS UNBOUNDED PRECEDING) AS number FROM step
 ), look AS (
