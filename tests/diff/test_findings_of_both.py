@@ -20,10 +20,10 @@ ALONE, CROWDED = "a-neighbours/alone.perfcase", "a-neighbours/crowded.perfcase"
 def test_the_neighbours_are_new(studies: Studies) -> None:
     told = json.loads(studies.run("diff", ALONE, CROWDED, "--format", "json").stdout)
     assert [(each["finding"], each["state"]) for each in told["findings"]] == [
-        ("noisy_neighbour", "new in B"), ("cpu_saturation", "new in B"), ("work_computes", "gone in B"), ("recorder_cost", "in both"), ("work_waits", "in both"),
+        ("noisy_neighbour", "new in B"), ("cpu_saturation", "new in B"), ("recorder_cost", "in both"),
     ]  # fmt: skip
     # One cause is one line, as in the findings of B: what follows from it stands behind.
-    assert [each["follows_from"] for each in told["findings"]] == [None, "noisy_neighbour", None, None, None]
+    assert [each["follows_from"] for each in told["findings"]] == [None, "noisy_neighbour", None]
     neighbour = told["findings"][0]
     assert (neighbour["a"], neighbour["b"]["severity"], neighbour["b"]["subject"]) == (None, "critical", "/service")
     assert neighbour["is_judged"] is True
@@ -41,8 +41,7 @@ def test_the_other_way_round_they_are_gone(studies: Studies, tmp_path: Path) -> 
     gone = "gone in B: critical: Noisy neighbour: another control group uses the CPU that this one waits for\n    A  /service: its threads waited"
     assert gone in text
     assert text.index(gone) < text.index("What changed most")
-    # The service has more of a CPU again.
-    assert text.count("new in B: ") == text.count("new in B: note: A process takes a CPU most of the time") == 1
+    assert "new in B: " not in text
     assert "in both: recorder_cost\n" in text
 
 

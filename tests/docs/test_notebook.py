@@ -35,7 +35,7 @@ def test_every_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, object] = {}
     found, stalls, waits, _ = [run(cell, names) for cell in cells]
     server.stop()
-    assert list(found["severity"]) == ["critical", "note"]
+    assert list(found["severity"]) == ["critical"]
     assert len(stalls) == 5
     assert stalls["gap_ms"].is_monotonic_decreasing
     assert 40 < stalls["gap_ms"].iloc[-1] < stalls["gap_ms"].iloc[0] < 60

@@ -151,7 +151,7 @@ def test_who_was_only_woken_did_not_wait_for_a_cpu() -> None:
     """A perf.data of one process saw another one get a CPU once, a second after it was woken. It ran all that time."""
     with query.connect(imported(ROOT / "tests/data/findings/woken.data.xz").folder) as connection:
         have_findings(connection)  # a rule at a time, as the commands do: all in one plan take much memory
-        assert connection.execute("SELECT finding FROM finding").fetchall() == [("work_computes",)]
+        assert connection.execute("SELECT * FROM finding").fetchall() == []
         asked = "SELECT sum(duration_ns) FROM followed_state WHERE state LIKE 'runnable%'"
         levels = "SELECT sum(waiting_count * duration_ns) FROM cpu_level"
         assert connection.execute(f"{asked} UNION ALL {levels}").fetchall() == [(236105,)] * 2
