@@ -10,6 +10,7 @@ import pytest
 
 from perfcase.case import facts, store
 from perfcase.fleet import captures
+from tests.support.cli import fail, succeed
 from tests.support.imports import SAMPLES
 
 CAPTURE = SAMPLES / "d-nagle" / "pipe.perfcase"
@@ -56,3 +57,24 @@ def test_a_list_of_captures_opens_no_table(folder: Path, tmp_path: Path, monkeyp
     )
     ((capture,),) = [captures.load([tmp_path]).captures]
     assert capture.capture_id
+
+
+@pytest.mark.parametrize("name", ["\0", "\ud800", "../thread", "loop"])
+def test_a_strange_table_costs_only_its_capture(folder: Path, tmp_path: Path, name: str) -> None:
+    for each in "ab":
+        shutil.copytree(folder, tmp_path / f"{each}.case")
+    if name == "loop":
+        (tmp_path / "a.case" / "tables" / "loop.parquet").symlink_to("loop.parquet")
+    info = store.read_info(tmp_path / "a.case")
+    info["tables"][name] = 1
+    (tmp_path / "a.case" / "import.json").write_text(json.dumps(info))
+    told = succeed("history", tmp_path, "--format", "json")
+    assert "a.case" in fail(3, "info", tmp_path / "a.case")
+    assert {row["capture"]: bool(row["problem"]) for row in json.loads(told)} == {"a.case": True, "b.case": False}
+
+
+def test_a_link_to_nothing_is_no_table(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "a.case")
+    before = captures.load([tmp_path]).captures[0].tables
+    (tmp_path / "a.case" / "tables" / "other.parquet").symlink_to("nowhere")
+    assert captures.load([tmp_path]).captures[0].tables == before

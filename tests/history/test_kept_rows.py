@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import math
 import shutil
 from collections.abc import Callable, Iterable
@@ -206,6 +207,25 @@ def test_a_strange_file_is_left_out_alone(copies: list[Path], how: str, place: i
     STRANGE[how](file_of(copies[place]))
     del before[copies[place]]
     assert read(copies, on_cpu()) == before
+
+
+def test_rows_that_a_file_does_not_speak_of_are_not_read(copies: list[Path]) -> None:
+    path = file_of(copies[0])
+    grown_very_much(path)
+    whole = path.read_bytes()
+    said = varint(2 * 5_000_000)
+    at = whole.index(said, len(whole) - 8 - int.from_bytes(whole[-8:-4], "little"))
+    path.write_bytes(whole[:at] + b"\x82" + b"\x80" * (len(said) - 2) + b"\0" + whole[at + len(said) :])
+    with duckdb.connect() as connection:
+        asked = "SELECT num_rows FROM parquet_file_metadata($1)"
+        assert connection.execute(asked, [glob.escape(str(path))]).fetchall() == [(1,)]
+    with query.connect(copies[0]) as connection:
+        assert not rows._Rows(connection, on_cpu())._fetch([case_kept.kept_of_all(copies[0])])
+
+
+def varint(value: int) -> bytes:
+    """A number as Thrift's compact protocol has it: seven bits a byte, the last one without a mark."""
+    return bytes([value & 127 | 128]) + varint(value >> 7) if value > 127 else bytes([value])
 
 
 def test_rows_of_other_tables_are_not_read(copies: list[Path]) -> None:

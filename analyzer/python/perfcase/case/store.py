@@ -197,7 +197,7 @@ def why_again(file: Path) -> str | None:
 
 
 def is_whole(folder: Path) -> bool:
-    """Return whether the tables of an imported folder are there, as far as their sizes say."""
+    """Return whether the tables of an imported folder are there, as far as their sizes and ends say."""
     try:
         return wholeness.damage(folder, read_info(folder), _tables_in(folder)) is None
     except PerfcaseError:

@@ -6,7 +6,6 @@ import glob
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from stat import S_ISREG
 from typing import Any
 
 from perfcase.lazy import duckdb
@@ -44,15 +43,15 @@ def sizes(folder: Path) -> dict[str, int]:
 
 
 def tables_in(folder: Path) -> Tables:
-    """Look at the files in ``tables``: a pipe or a device there is none.
+    """Look at the files in ``tables``: a pipe, a device or a link to nothing is none.
 
     Raises:
         OSError: they cannot be listed.
     """
     # Without objects for paths: a history looks at the 90 tables of each of a thousand captures.
     with os.scandir(f"{folder}/tables") as entries:
-        found = ((entry.name, entry.stat()) for entry in entries)
-        return {name: (stat.st_size, stat.st_mtime_ns) for name, stat in found if S_ISREG(stat.st_mode)}
+        found = ((entry.name, entry.stat()) for entry in entries if entry.is_file())
+        return {name: (stat.st_size, stat.st_mtime_ns) for name, stat in found}
 
 
 def damage(folder: Path, info: Mapping[str, Any], there: Tables, *, looks_inside: bool = True) -> str | None:
@@ -64,7 +63,8 @@ def damage(folder: Path, info: Mapping[str, Any], there: Tables, *, looks_inside
     for name in info["tables"]:
         path = f"tables/{name}.parquet"
         if f"{name}.parquet" not in there:
-            return f"{folder}/{path}: is missing"
+            # An import.json may have any name: as it can be printed.
+            return f"{folder}/tables: {f'{name}.parquet'!r} is missing"
         size, _ = there[f"{name}.parquet"]
         if path in files and size != files[path]:
             return f"{folder}/{path}: has {size:,} bytes; {files[path]:,} were written"
@@ -88,7 +88,7 @@ def _end(path: str) -> str | None:
 
 
 def has_readable_ends(folder: Path) -> bool:
-    """Return whether the end of each table, which says what is in it, can be read: ``damage`` looks at its size alone."""
+    """Return whether the end of each table, which says what is in it, can be read: ``damage`` looks at its last four bytes alone."""
     try:
         with duckdb.cursor() as connection:
             named = f"{glob.escape(str(folder / 'tables'))}/*.parquet"
