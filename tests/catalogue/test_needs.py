@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from perfcase.catalogue.formula import formulas
-from perfcase.catalogue.needs import view_needs
+from perfcase.catalogue.needs import Values, value_needs, view_needs
 from perfcase.catalogue.schema import Column
 from perfcase.catalogue.view import View
 
@@ -54,6 +54,62 @@ def view(sql: str, *columns: str, name: str = "v") -> View:
 def test_needs(sql: str, needs: list[str]) -> None:
     found = view_needs({"v": view(sql)})["v"]
     assert found == frozenset(frozenset(one.split()) for one in needs)
+
+
+@pytest.mark.parametrize(
+    ("sql", "needs"),
+    [
+        ("SELECT * FROM syscall WHERE name = 'read'", ["syscall syscall.name=read"]),
+        ("SELECT * FROM syscall WHERE name IN ('read', 'write') AND ret > 0", ["syscall syscall.name=read,write"]),
+        ("SELECT * FROM syscall AS s WHERE s.name = 'a' AND s.errno_name = 'b'", ["syscall syscall.name=a syscall.errno_name=b"]),
+        ("SELECT * FROM syscall WHERE name = 'a' OR errno_name = 'b' AND ret > 0", ["syscall syscall.name=a", "syscall syscall.errno_name=b"]),
+        ("SELECT * FROM syscall WHERE name = 'a' OR ret > 0", ["syscall"]),
+        ("SELECT * FROM syscall WHERE name <> 'a'", ["syscall"]),
+        ("SELECT * FROM syscall WHERE name NOT IN ('a')", ["syscall"]),
+        ("SELECT * FROM syscall WHERE NOT (name = 'a')", ["syscall"]),
+        ("SELECT * FROM syscall WHERE (name = 'a') IS NOT TRUE", ["syscall"]),
+        ("SELECT * FROM syscall WHERE name IN ('a', NULL)", ["syscall"]),
+        ("SELECT * FROM syscall WHERE name = fd::VARCHAR", ["syscall"]),
+        ("SELECT * FROM syscall WHERE ret = 1", ["syscall"]),
+        ("SELECT *, name = 'a' AS is_a FROM syscall", ["syscall"]),
+        ("SELECT count(*) FILTER (name = 'a') AS n FROM syscall GROUP BY utid", ["syscall"]),
+        ("SELECT utid FROM syscall GROUP BY utid HAVING min(name) = 'a'", ["syscall"]),
+        ("SELECT * FROM syscall QUALIFY lag(name) OVER (ORDER BY ts_ns) = 'a'", ["syscall"]),
+        # Of two tables, only a name with its table says whose column it is.
+        ("SELECT * FROM syscall AS s JOIN descriptor AS d USING (utid) WHERE name = 'a' AND d.kind = 'b'", ["syscall descriptor descriptor.kind=b"]),
+        ("SELECT * FROM syscall AS s JOIN descriptor AS d ON d.fd = s.fd AND d.kind = 'b'", ["syscall descriptor descriptor.kind=b"]),
+        ("SELECT * FROM syscall AS s LEFT JOIN descriptor AS d ON d.fd = s.fd AND d.kind = 'b'", ["syscall"]),
+        ("SELECT * FROM syscall AS s LEFT JOIN descriptor AS d USING (fd) WHERE d.kind = 'b'", ["syscall descriptor.kind=b"]),
+        ("SELECT * FROM syscall AS s ASOF JOIN blame AS b ON b.utid = s.utid AND b.ts_ns <= s.ts_ns AND b.cause = 'disk'", ["syscall blame blame.cause=disk"]),
+        # A step is no table, whatever its name.
+        ("WITH syscall AS (SELECT 'a' AS name) SELECT * FROM syscall WHERE name = 'b'", [""]),
+        ("WITH c AS (SELECT * FROM syscall WHERE name = 'a') SELECT * FROM c", ["syscall syscall.name=a"]),
+        ("SELECT * FROM (SELECT * FROM syscall WHERE name = 'a') AS s WHERE s.name = 'b'", ["syscall syscall.name=a"]),
+        # The table outside is not the one whose column this is.
+        ("SELECT * FROM syscall AS s WHERE EXISTS (SELECT 1 FROM descriptor AS d WHERE s.name = 'a' AND d.kind = 'b')", ["syscall descriptor descriptor.kind=b"]),
+        ("SELECT * FROM syscall WHERE name = 'a' UNION ALL SELECT * FROM syscall WHERE name = 'b'", ["syscall syscall.name=a", "syscall syscall.name=b"]),
+        ("SELECT count(*) AS n FROM syscall WHERE name = 'a'", [""]),
+        ("SELECT * FROM syscall WHERE name = 'a' LIMIT 1", ["syscall syscall.name=a"]),
+    ],
+)  # fmt: skip
+def test_needed_values(sql: str, needs: list[str]) -> None:
+    def read(word: str) -> str | Values:
+        table, _, rest = word.partition(".")
+        column, _, values = rest.partition("=")
+        return Values(table, column, frozenset(values.split(","))) if rest else word
+
+    found = value_needs({"v": view(sql)})["v"]
+    assert found == frozenset(frozenset(map(read, one.split())) for one in needs)
+
+
+def test_a_column_that_a_view_hands_on_is_that_of_its_table() -> None:
+    views = {
+        "u": view(
+            "SELECT s.name AS called, s.ret, upper(s.name) AS name FROM syscall AS s", "called", "ret", "name", name="u"
+        ),
+        "v": view("SELECT * FROM u WHERE called = 'a' AND name = 'B'"),
+    }
+    assert value_needs(views)["v"] == {frozenset({"syscall", Values("syscall", "name", frozenset(["a"]))})}
 
 
 def test_a_view_needs_what_the_views_need_that_it_is_made_from() -> None:

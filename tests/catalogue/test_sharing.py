@@ -11,6 +11,7 @@ import pytest
 from perfcase.case import query, sharing, store
 from perfcase.case.budget import MEMORY
 from perfcase.case.window import move, open_window
+from perfcase.catalogue.rules import load_rules
 from perfcase.catalogue.views import load_views
 from tests.support.cli import perfcase
 from tests.support.imports import imported
@@ -70,6 +71,35 @@ def test_a_view_that_lacks_what_it_needs_is_not_planned(sample: str, tmp_path: P
         assert made == {name: connection.execute(f"SELECT count(*) FROM temp.{name}").fetchall()[0][0] for name in made}
         assert len(unfed) > 5
         assert made.keys() >= {*unfed}
+
+
+@pytest.mark.parametrize(
+    "sample", sorted((ROOT / "sample-captures").rglob("*.perfcase")), ids=lambda path: f"{path.parent.name}/{path.stem}"
+)
+def test_what_is_not_asked_has_no_rows(sample: Path) -> None:
+    """A rule or view is left out where the values that its filters ask for are not there."""
+    rules = load_rules()
+    with query.connect(imported(sample).folder) as connection:
+        idle = sharing.without_rows(connection)
+        for name in sorted(idle):
+            sql = rules[name].sql if name in rules else f"FROM {name}"
+            assert connection.execute(f"FROM (\n{sql}\n) LIMIT 1").fetchall() == [], name
+        # Some of what has all its tables, and neither all rules nor none.
+        fed = {name for (name,) in connection.execute("SELECT view_name FROM view_coverage WHERE is_fed").fetchall()}
+        assert idle & fed & rules.keys()
+        assert fed & rules.keys() - idle
+
+
+def test_values_are_those_of_the_rows() -> None:
+    """What the end of a table's file says of a column; a column that it does not name may have any value."""
+    with query.connect(imported(ROOT / "sample-captures" / f"{SAMPLES[1]}.perfcase").folder) as connection:
+        said = connection.execute("FROM column_values ORDER BY ALL").fetchall()
+        for table, column, values in said:
+            asked = f"SELECT DISTINCT {column} FROM {table} WHERE {column} IS NOT NULL ORDER BY ALL"
+            assert sorted(values) == sorted(value for (value,) in connection.execute(asked).fetchall()), (table, column)
+        assert {("syscall", "name"), ("syscall", "errno_name"), ("thread_state", "state"), ("blame", "cause")} <= {
+            (table, column) for table, column, _ in said
+        }
 
 
 class _Watched:

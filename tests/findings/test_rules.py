@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from perfcase.catalogue.needs import Needs, Values, value_needs
 from perfcase.catalogue.rules import load_rules
+from perfcase.catalogue.schema import literal, quote
+from perfcase.catalogue.view import View
 from perfcase.catalogue.views import load_views
 from tests.support import viewtest
 
 HERE = Path(__file__).parent
-RULES = {name: rule.view() for name, rule in load_rules().items()}
+
+
+def only_where_it_can_fire(rule: View, needs: Needs) -> View:
+    """A rule is not asked where its filters leave nothing: here it is silent there."""
+
+    def there(need: str | Values) -> str:
+        if isinstance(need, str):
+            return f"EXISTS (FROM {quote(need)})"
+        listed = ", ".join(sorted(map(literal, need.values)))
+        return f"EXISTS (FROM {quote(need.table)} WHERE {quote(need.column)} IN ({listed}))"
+
+    alternatives = [" AND ".join(map(there, sorted(one, key=str))) or "true" for one in needs]
+    return replace(
+        rule, sql=f"SELECT * FROM (\n{rule.sql}\n) WHERE {' OR '.join(f'({each})' for each in sorted(alternatives))}"
+    )
+
+
+PLAIN = {name: rule.view() for name, rule in load_rules().items()}
+NEEDS = value_needs(load_views() | PLAIN)
+RULES = {name: only_where_it_can_fire(rule, NEEDS[name]) for name, rule in PLAIN.items()}
 VIEWS = load_views() | RULES
 START_NS = 500_000_000
 

@@ -43,15 +43,17 @@ def share(connection: duckdb.DuckDBPyConnection, wanted: Iterable[str]) -> None:
     _share(connection, Counter([*wanted]), load_rules().values())
 
 
-def _share(connection: duckdb.DuckDBPyConnection, wanted: Counter[str], rules: Collection[Rule]) -> None:
-    """``rules``: those that the views of the findings are made of."""
+def _share(
+    connection: duckdb.DuckDBPyConnection, wanted: Counter[str], rules: Collection[Rule], idle: Collection[str] = ()
+) -> None:
+    """``rules``: those that the views of the findings are made of; ``idle``: views that are known to have no rows."""
     tables, views = _read_often(load_views(), wanted, rules)
     if whole(connection) and wanted[_NOT_OF_THE_WHOLE] < 2:
         views = [name for name in views if name != _NOT_OF_THE_WHOLE]
     there = made(connection)
     shared = [name for name in (*_short(connection, tables), *views) if name not in there]
     # DuckDB plans a view that has nothing to show as long as any other.
-    unfed = _unfed(connection) if _COVERAGE in there else set()
+    unfed = {*idle, *(_unfed(connection) if _COVERAGE in there else ())}
     _make_empty(connection, [name for name in shared if name in unfed])
     for name in shared:
         if name in unfed:
@@ -82,6 +84,30 @@ def _unfed(connection: duckdb.DuckDBPyConnection) -> set[str]:
     return {name for (name,) in rows} - {*FINDINGS}
 
 
+def without_rows(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Return views that cannot have rows and rules that cannot fire, as no row has the values that they ask for. The files say at their ends which these
+    are; none where one cannot be read."""
+    needed: dict[str, dict[int, dict[tuple[str, str | None], set[str]]]] = {}
+    for view, alternative, table, column, value in connection.execute("FROM needed_value").fetchall():
+        needed.setdefault(view, {}).setdefault(alternative, {}).setdefault((table, column), set()).add(value)
+    try:
+        rows = dict(connection.execute("FROM table_rows").fetchall())
+        values = {(t, c): {*v} for t, c, v in connection.execute("FROM column_values").fetchall()}
+    except duckdb.InterruptException:
+        raise
+    except duckdb.Error:
+        return set()
+
+    def is_there(table: str, column: str | None, wanted: set[str]) -> bool:
+        return rows.get(table, 0) > 0 and not wanted.isdisjoint(values.get((table, column), wanted))
+
+    return {
+        view
+        for view, alternatives in needed.items()
+        if not any(all(is_there(*place, wanted) for place, wanted in one.items()) for one in alternatives.values())
+    }
+
+
 def _make_empty(connection: duckdb.DuckDBPyConnection, views: Collection[str]) -> None:
     if not views:
         return
@@ -104,8 +130,8 @@ def types(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]:
 
 
 def share_findings(connection: duckdb.DuckDBPyConnection, later: Iterable[str] = ()) -> list[PerfcaseError]:
-    """Make temporary tables of the findings: one rule after the other, as all at once take the memory of all. A rule whose
-    tables have no rows is not asked. ``later``: views that are asked for next, as ``share`` has them: what both read is worked out once.
+    """Make temporary tables of the findings: one rule after the other, as all at once take the memory of all. A rule that
+    cannot fire is not asked: its tables have no rows, or none with the values that it asks for. ``later``: views that are asked for next, as ``share`` has them: what both read is worked out once.
 
     Return why rules could not be worked out, which are then not judged; the others are.
 
@@ -115,11 +141,13 @@ def share_findings(connection: duckdb.DuckDBPyConnection, later: Iterable[str] =
     """
     connection.execute("CREATE OR REPLACE TEMP TABLE view_coverage AS FROM view_coverage").fetchall()
     fed = {name for (name,) in connection.execute("SELECT view_name FROM view_coverage WHERE is_fed").fetchall()}
+    idle = without_rows(connection)
     rules = [rule for rule in load_rules().values() if rule.name in fed]
     # What a rule asks to see whether it can judge, it reads besides its sources.
     words = {word for rule in rules for word in re.findall(r"\w+", rule.judged_when or "")}
     asked = [name for name in load_views() if name in words]
-    _share(connection, Counter(["finding", *asked, *(name for name in later if name in fed)]), rules)
+    rules = [rule for rule in rules if rule.name not in idle]
+    _share(connection, Counter(["finding", *asked, *(name for name in later if name in fed)]), rules, idle)
     for table in (
         f"fired ({fired_columns()})",
         "enough (finding VARCHAR, is_enough BOOLEAN, failure VARCHAR)",
@@ -135,7 +163,8 @@ def share_findings(connection: duckdb.DuckDBPyConnection, later: Iterable[str] =
                 if rule.judged_when:
                     ((_, found, _),) = connection.execute(parsed(connection, enough(rule))).fetchall()
                     is_enough = "NULL" if found is None else str(found)
-                connection.execute(parsed(connection, _insert(rule))).fetchall()
+                if rule.name not in idle:
+                    connection.execute(parsed(connection, _insert(rule))).fetchall()
             except duckdb.Error as error:
                 if isinstance(error, duckdb.InterruptException):
                     raise

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from perfcase.catalogue.formula import formulas
-from perfcase.catalogue.needs import view_needs
+from perfcase.catalogue.needs import Values, value_needs, view_needs
 from perfcase.catalogue.rules import load_rules, rule_rows
 from perfcase.catalogue.schema import (
     Column,
@@ -29,8 +29,11 @@ from perfcase.catalogue.views import comment, describe, load_views
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
-VERSION = 7
+VERSION = 8
 """Raise it when this module says other things than before of the same schema: then case.duckdb is written again."""
+
+_VALUES = "perfcase.values."
+"""What the names of such lists begin with in a file: crates/perfcase-import/src/writer/table.rs."""
 
 Rows = list[dict[str, Any]]
 
@@ -38,9 +41,18 @@ Rows = list[dict[str, Any]]
 def add(connection: duckdb.DuckDBPyConnection, files: str) -> None:
     """Add the catalogue to a database. ``files`` is SQL of the pattern of the capture's tables."""
     tables = load_catalogue()
+    # What the ends of the files say.
+    of_files = {
+        "table_rows": "SELECT parse_filename(file_name, true) AS table_name, num_rows AS row_count"
+        f" FROM parquet_file_metadata({files})",
+        "column_values": "SELECT parse_filename(file_name, true) AS table_name,"
+        f" substr(decode(key), {len(_VALUES) + 1}) AS column_name, string_split(decode(value), chr(10))[:-2] AS value_list"
+        f" FROM parquet_kv_metadata({files}) WHERE starts_with(decode(key), {literal(_VALUES)})",
+    }
     contents = {
         "definition": definitions(),
         "requirement": requirements(),
+        "needed_value": needed_values(),
         "recording": recordings(),
         "finding_rule": rule_rows(),
     }
@@ -48,11 +60,7 @@ def add(connection: duckdb.DuckDBPyConnection, files: str) -> None:
         if name in contents:
             fill(connection, table, contents[name])
         else:
-            connection.execute(
-                f"CREATE VIEW {quote(name)} AS"
-                " SELECT parse_filename(file_name, true) AS table_name, num_rows AS row_count"
-                f" FROM parquet_file_metadata({files})"
-            )
+            connection.execute(f"CREATE VIEW {quote(name)} AS {of_files[name]}")
         described = describe(table.description, table.grain)
         if name in contents:
             connection.execute(f"COMMENT ON TABLE {quote(name)} IS {literal(described)}")
@@ -130,6 +138,31 @@ def requirements() -> Rows:
                 if table in capture_tables
             ]
     rows += [{"view_name": name, "kind": "table", "alternative": 0, "table_name": name} for name in capture_tables]
+    return rows
+
+
+def needed_values() -> Rows:
+    """Return what views and rules need beyond the tables of ``requirements``: values in columns, and rows of tables that the importer makes."""
+    rows: Rows = []
+    capture_tables = load_tables()
+    rules = {name: rule.view() for name, rule in load_rules().items()}
+    for name, alternatives in value_needs(load_views() | rules).items():
+        told = [[each for each in one if isinstance(each, Values) or each in capture_tables] for one in alternatives]
+        if not any(isinstance(each, Values) or capture_tables[each].made_of for one in told for each in one):
+            continue
+        for number, one in enumerate(sorted(told, key=str)):
+            for each in sorted(one, key=str):
+                table, column, values = each if isinstance(each, Values) else (each, None, [None])
+                rows += [
+                    {
+                        "view_name": name,
+                        "alternative": number,
+                        "table_name": table,
+                        "column_name": column,
+                        "value": value,
+                    }
+                    for value in sorted(values)
+                ]
     return rows
 
 

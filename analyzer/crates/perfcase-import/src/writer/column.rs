@@ -3,6 +3,7 @@
 //! It makes the same pages as Parquet's own writer, but works on arrays where that works on values. Symbols already have a
 //! dictionary in each batch: only its values are looked up, and not those of all rows.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
 use arrow_array::cast::AsArray as _;
@@ -57,6 +58,13 @@ enum Values {
     Truths(BooleanBufferBuilder),
     Symbols(Vec<u32>, Symbols),
 }
+
+/// The symbols of columns that have few, by the name of the column. `None`: there are too many.
+pub(super) type Words = BTreeMap<String, Option<BTreeSet<Vec<u8>>>>;
+
+/// The most symbols of a column that the end of a file lists, and the most bytes of one.
+const MOST_WORDS: usize = 256;
+const MOST_WORD_BYTES: usize = 40;
 
 /// A column of a group of rows.
 pub(super) struct Column {
@@ -315,6 +323,22 @@ impl Column {
         self.plain_bytes += write_page(&mut self.pages, page)?;
         self.rows += count;
         Ok(())
+    }
+
+    /// Adds its symbols to those of other groups of rows, unless they are many.
+    pub(super) fn add_words(&self, words: &mut Words) {
+        let Values::Symbols(_, symbols) = &self.values else { return };
+        let entry = words.entry(self.description.name().to_string()).or_insert_with(|| Some(BTreeSet::new()));
+        let Some(all) = symbols.all() else { return *entry = None };
+        for symbol in all {
+            let Some(known) = entry else { return };
+            if !known.contains(symbol) {
+                known.insert(symbol.to_vec());
+            }
+            if known.len() > MOST_WORDS || symbol.len() > MOST_WORD_BYTES {
+                *entry = None;
+            }
+        }
     }
 
     /// Ends the column. Gives its bytes, and what the file's end says about them.

@@ -1,5 +1,6 @@
 //! Columns come back as they were written, whatever is in them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::sync::Arc;
 
@@ -99,7 +100,10 @@ fn batch(first: usize, count: usize, pattern: u64, random: &mut Random) -> Recor
     RecordBatch::try_from_iter_with_nullable(columns).unwrap()
 }
 
-fn written(batches: &[RecordBatch]) -> (Vec<RecordBatch>, Vec<Vec<Encoding>>) {
+/// What a file says at its end: the encodings of each column of the first group of rows, and the words of columns.
+type End = (Vec<Vec<Encoding>>, BTreeMap<String, String>);
+
+fn written(batches: &[RecordBatch]) -> (Vec<RecordBatch>, End) {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = Writer::start(folder.path(), QUEUE_LENGTH);
     for batch in batches.iter().cloned() {
@@ -111,7 +115,12 @@ fn written(batches: &[RecordBatch]) -> (Vec<RecordBatch>, Vec<Vec<Encoding>>) {
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
     let columns = reader.metadata().row_group(0).columns();
     let encodings = columns.iter().map(|column| column.encodings().collect()).collect();
-    (reader.with_batch_size(1 << 20).build().unwrap().map(Result::unwrap).collect(), encodings)
+    let said = reader.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
+    let words = said.into_iter().filter_map(|entry| {
+        Some((entry.key.strip_prefix("perfcase.values.")?.to_string(), entry.value.unwrap_or_default()))
+    });
+    let end = (encodings, words.collect());
+    (reader.with_batch_size(1 << 20).build().unwrap().map(Result::unwrap).collect(), end)
 }
 
 /// Gives a column of all batches as texts.
@@ -134,10 +143,18 @@ fn texts(batches: &[RecordBatch], column: usize) -> Vec<Option<String>> {
 }
 
 fn agree(batches: &[RecordBatch]) -> Vec<Vec<Encoding>> {
-    let (back, encodings) = written(batches);
+    let (back, (encodings, mut words)) = written(batches);
     for (index, field) in batches[0].schema().fields().iter().enumerate() {
-        assert!(texts(batches, index) == texts(&back, index), "{}", field.name());
+        let texts = (texts(batches, index), texts(&back, index));
+        assert!(texts.0 == texts.1, "{}", field.name());
+        let all: BTreeSet<String> = texts.0.into_iter().flatten().collect();
+        let is_listed = batches[0].column(index).as_any_dictionary_opt().is_some()
+            && all.len() <= 256
+            && all.iter().all(|word| word.len() <= 40 && !word.contains('\n'));
+        let lines = is_listed.then(|| all.into_iter().map(|word| word + "\n").collect());
+        assert_eq!(words.remove(field.name()), lines, "{}", field.name());
     }
+    assert!(words.is_empty());
     encodings
 }
 
@@ -164,6 +181,27 @@ fn many_different_values_stand_in_the_rows() {
     assert!(has("few", Encoding::RLE_DICTIONARY) && has("path", Encoding::RLE_DICTIONARY));
     assert!(!has("most", Encoding::RLE_DICTIONARY) && has("most", Encoding::PLAIN));
     assert!(has("gap_ns", Encoding::DELTA_BINARY_PACKED) && !has("gap_ns", Encoding::PLAIN));
+}
+
+#[test]
+fn the_end_lists_the_words_of_columns_that_have_few() {
+    let of = |words: &mut dyn Iterator<Item = Option<String>>| -> ArrayRef {
+        let mut builder = SymbolBuilder::default();
+        words.for_each(|word| builder.append_option(word.as_deref().map(str::as_bytes)));
+        Arc::new(builder.finish())
+    };
+    // More rows than a group has: each group has words that the others have not.
+    let count = 300_000;
+    let columns: [(&str, ArrayRef, bool); 7] = [
+        ("none", of(&mut (0..count).map(|_| None)), true),
+        ("empty", of(&mut (0..count).map(|row| (row > 5).then(String::new))), true),
+        ("last", of(&mut (0..count).map(|row| Some(if row + 1 < count { "a" } else { "b" }.to_string()))), true),
+        ("as_many", of(&mut (0..count).map(|row| Some((row * 256 / count).to_string()))), true),
+        ("one_more", of(&mut (0..count).map(|row| Some((row * 257 / count).to_string()))), true),
+        ("long", of(&mut (0..count).map(|row| Some("x".repeat(if row + 1 < count { 40 } else { 41 })))), true),
+        ("lines", of(&mut (0..count).map(|row| Some(if row == 7 { "a\nb" } else { "c" }.to_string()))), true),
+    ];
+    agree(&[RecordBatch::try_from_iter_with_nullable(columns).unwrap()]);
 }
 
 #[test]

@@ -148,6 +148,12 @@ impl Symbols {
         }
     }
 
+    /// Gives all symbols; `None` once the dictionary was given up.
+    pub(super) fn all(&self) -> Option<impl Iterator<Item = &[u8]>> {
+        let symbols = (0..self.ends.len() as u32).map(|key| of(&self.bytes, &self.ends, key));
+        self.given_up.is_none().then_some(symbols)
+    }
+
     /// Gives the dictionary's page, and the number of symbols there.
     pub(super) fn page(&self) -> (&[u8], usize) {
         self.given_up.as_ref().map_or((&self.bytes, self.ends.len()), |(bytes, count)| (bytes, *count))

@@ -1,5 +1,6 @@
 //! The Parquet file of a table.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{Sink, Write};
 use std::path::{Path, PathBuf};
@@ -11,11 +12,12 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
 use super::WriteError;
-use super::column::{Column, Compressor};
+use super::column::{Column, Compressor, Words};
 
 /// The most rows of a group. A query reads whole groups: those that may have rows of its window or its thread. DuckDB
 /// reads groups side by side, and takes groups of about this size itself.
@@ -23,6 +25,10 @@ pub(super) const GROUP_ROWS: usize = 1 << 17;
 /// The most rows of a page of the columns that Parquet's own writer makes. The compressor of each needs memory by the size of its
 /// pages.
 const PAGE_ROWS: usize = 10_000;
+
+/// The end of the file lists the symbols of a column under this and the column's name: what asks for one that no row has needs to
+/// read no row.
+const WORDS: &str = "perfcase.values.";
 
 /// Writes a table.
 pub(super) struct TableWriter {
@@ -34,6 +40,8 @@ pub(super) struct TableWriter {
     /// The encoders of the group's columns; empty before its first row.
     group: Vec<Encoder>,
     group_rows: usize,
+    /// The symbols of the groups before.
+    words: Words,
     rows: u64,
 }
 
@@ -48,7 +56,7 @@ impl TableWriter {
         let others: Vec<FieldRef> = others.map(|(field, _)| field.clone()).collect();
         let others = if others.is_empty() { None } else { Some(encoders_of(others).map_err(failed)?) };
         let table = table.to_string();
-        Ok(TableWriter { table, schema, file, others, group: Vec::new(), group_rows: 0, rows: 0 })
+        Ok(TableWriter { table, schema, file, others, group: Vec::new(), group_rows: 0, words: Words::new(), rows: 0 })
     }
 
     /// Writes a batch. `encode` gets the columns of each part of it, and encodes those that no other thread encodes.
@@ -105,6 +113,9 @@ impl TableWriter {
         }
         let mut group = self.file.next_row_group()?;
         for encoder in self.group.drain(..) {
+            if let Encoder::Own(column) = &encoder {
+                column.add_words(&mut self.words);
+            }
             encoder.end(&mut group, compressor)?;
         }
         group.close().map(drop)
@@ -117,7 +128,13 @@ impl TableWriter {
 
     /// Completes the file. Gives the number of rows.
     pub(super) fn close(mut self, compressor: &mut Compressor) -> Result<u64, WriteError> {
-        let closed = self.end_group(compressor).and_then(|()| self.file.close());
+        let ended = self.end_group(compressor);
+        for (column, words) in std::mem::take(&mut self.words) {
+            if let Some(lines) = words.as_ref().and_then(lines_of) {
+                self.file.append_key_value_metadata(KeyValue::new(format!("{WORDS}{column}"), lines));
+            }
+        }
+        let closed = ended.and_then(|()| self.file.close());
         closed.map(|_| self.rows).map_err(|source| WriteError::Parquet { table: self.table, source })
     }
 }
@@ -227,6 +244,12 @@ impl Write for TableFile {
     fn flush(&mut self) -> std::io::Result<()> {
         self.file.as_mut().map_or(Ok(()), File::flush)
     }
+}
+
+/// Gives words, each with the end of a line; `None` if one has such an end itself.
+fn lines_of(words: &BTreeSet<Vec<u8>>) -> Option<String> {
+    let words = words.iter().map(|word| std::str::from_utf8(word).ok().filter(|word| !word.contains('\n')));
+    words.map(|word| word.map(|word| format!("{word}\n"))).collect()
 }
 
 /// Gives what makes the encoders of columns that have no own one here.
