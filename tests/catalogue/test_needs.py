@@ -75,7 +75,7 @@ def test_needs(sql: str, needs: list[str]) -> None:
         ("SELECT count(*) FILTER (name = 'a') AS n FROM syscall GROUP BY utid", ["syscall"]),
         ("SELECT utid FROM syscall GROUP BY utid HAVING min(name) = 'a'", ["syscall"]),
         ("SELECT * FROM syscall QUALIFY lag(name) OVER (ORDER BY ts_ns) = 'a'", ["syscall"]),
-        # Of two tables, only a name with its table says whose column it is.
+        # Where there are two tables, only a name with its table says whose column it is.
         ("SELECT * FROM syscall AS s JOIN descriptor AS d USING (utid) WHERE name = 'a' AND d.kind = 'b'", ["syscall descriptor descriptor.kind=b"]),
         ("SELECT * FROM syscall AS s JOIN descriptor AS d ON d.fd = s.fd AND d.kind = 'b'", ["syscall descriptor descriptor.kind=b"]),
         ("SELECT * FROM syscall AS s LEFT JOIN descriptor AS d ON d.fd = s.fd AND d.kind = 'b'", ["syscall"]),
