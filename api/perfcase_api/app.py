@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -68,6 +69,7 @@ secret to find in this way: sessions are in cookies, which other sites' pages ca
 """
 _LEVEL = 4
 """With gzip's level 4 tables and flame graphs become a tenth; level 9 takes several times the time for little."""
+_EXPIRE_POLL_S = 3600.0
 _AUDITED = ("POST", "PUT", "PATCH", "DELETE")
 _SIGNING_IN = "/v1/oidc/callback"
 
@@ -88,14 +90,16 @@ def create_app(settings: Settings) -> FastAPI:
         here.jobs.start()
         here.imports.start()
         app.state.figures.watch(here)
-        rotation = asyncio.create_task(
-            auditing.keep_short(here.catalogue, settings.store / "audit", settings.audit_days)
-        )
+        tending = [
+            asyncio.create_task(auditing.keep_short(here.catalogue, settings.store / "audit", settings.audit_days)),
+            asyncio.create_task(_expire_uploads(here)),
+        ]
         try:
             yield
         finally:
-            rotation.cancel()
-            await asyncio.wait({rotation})
+            for task in tending:
+                task.cancel()
+            await asyncio.wait(tending)
             await here.imports.close()
             await here.jobs.close()
             here.catalogue.close()
@@ -164,6 +168,17 @@ class _Guard:
         finally:
             if scope["method"] in _AUDITED or scope["path"].endswith(_SIGNING_IN):
                 auditing.write_down_request(Request(scope), status)
+
+
+async def _expire_uploads(here: Server) -> None:
+    """Forget the uploads that nobody goes on with, each hour."""
+    while True:
+        await asyncio.sleep(min(_EXPIRE_POLL_S, here.settings.limits.unfinished_seconds / 2))
+        try:
+            for line in here.uploads.expire():
+                auditing.write_down(here.catalogue, "the server", "-", "expire", line, 0)
+        except (OSError, sqlite3.Error) as error:
+            logging.getLogger("perfcase").error("uploads that nobody goes on with cannot be removed: %s", error)
 
 
 def build(settings: Settings) -> Server:

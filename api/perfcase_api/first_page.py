@@ -1,4 +1,5 @@
-"""What a capture's first page asks, as api/web/src/pages/overview.tsx does. The import answers it, so that the page is there at once."""
+"""What a capture's first page asks, as api/web/src/pages/overview.tsx does, and the charts of its time line (line/line.tsx). The import answers
+it, so that both are there at once."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ from perfcase_api.question import FORMAT, ROWS
 
 Question = view.Request | findings.Request
 
-_PAGE, _INTERVAL = "timeline", "interval_ns"
+_PAGES = ("timeline", "lines")
+"""Whose charts: those of the first page come first, and get the room."""
+_INTERVAL = "interval_ns"
 _POINTS = 400
 _CHART_ROWS = 100_000
 _SEVERE = "level IN ('emerg', 'alert', 'crit', 'err', 'warn') AND is_in_capture"
@@ -39,7 +42,8 @@ def questions(duration_ns: int | None) -> list[Question]:
     for of, chart in _charts():
         finely = (f"{_INTERVAL}={step(duration_ns)}",) if _INTERVAL in parameters(load_views(), of.name) else ()
         asked.append(view.Request(name=of.name, where=chart.where, settings=finely, limit=_CHART_ROWS, fmt="columns"))
-    return asked
+    # Two charts of a view are one question.
+    return list(dict.fromkeys(asked))
 
 
 def step(duration_ns: int) -> int:
@@ -87,7 +91,8 @@ def _answer(request: Question, opened: Opened) -> str:
 
 
 def _charts() -> Iterator[tuple[View, Chart]]:
-    for of in load_views().values():
-        for chart in charts(of):
-            if chart.page == _PAGE:
-                yield of, chart
+    for page in _PAGES:
+        for of in load_views().values():
+            for chart in charts(of):
+                if chart.page == page:
+                    yield of, chart

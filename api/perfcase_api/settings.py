@@ -21,6 +21,8 @@ class Limits:
     """The size of all that was uploaded with one token."""
     uploads_of_user: int = 100
     """Begun with one token and not finished."""
+    unfinished_seconds: float = 7 * 86_400.0
+    """An upload that gets no bytes for so long is forgotten, and what has arrived of it is removed."""
     body_bytes: int = 1 * MIB
     """Most that a request may have, except the bytes of an upload."""
     requests_per_minute: int = 600

@@ -98,8 +98,12 @@ class Uploads:
         labels: Sequence[str] = (),
         accept_damaged: bool,
         is_redacted: bool | None = None,
+        is_one_request: bool = False,
     ) -> Row:
-        """Return a new upload. ``is_redacted``: what the client says of its manifest, None if it says nothing."""
+        """Return a new upload. ``is_redacted``: what the client says of its manifest, None if it says nothing.
+
+        ``is_one_request``: the client does not learn its id, and cannot go on with it.
+        """
         who.needs("uploader")
         if is_redacted is False:
             self._refuse_unredacted(name)
@@ -116,14 +120,15 @@ class Uploads:
                 {"token": who.token_id},
             ).fetchone()
             if begun >= limits.uploads_of_user:
-                raise ApiError("conflict", f"{begun} uploads are not finished", "finish them, or DELETE some")
+                raise ApiError("conflict", f"{begun} uploads are not finished",
+                               f"finish them, DELETE some, or wait: one that gets no bytes for {_told(limits.unfinished_seconds)} is forgotten")  # fmt: skip
             if held + size_bytes > limits.quota_bytes:
                 raise ApiError("too_large", f"{held:,} of {limits.quota_bytes:,} bytes are used", "delete captures")
             upload_id = secrets.token_hex(16)
             db.execute(
-                "INSERT INTO upload VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO upload VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (upload_id, clean_name(name), ticket, size_bytes, int(accept_damaged), who.token_id, now_ns(),
-                 who.ticket_prefix, json.dumps(list(labels))),
+                 who.ticket_prefix, json.dumps(list(labels)), int(is_one_request)),
             )  # fmt: skip
         return self.find(who, upload_id)
 
@@ -205,6 +210,28 @@ class Uploads:
         (self.parts / upload_id).unlink(missing_ok=True)
         self._arriving.pop(upload_id, None)
 
+    def expire(self) -> list[str]:
+        """Forget the uploads that got no bytes for too long. Return messages. It runs between requests: on the server's event loop."""
+        before_ns = now_ns() - int(self._settings.limits.unfinished_seconds * 1e9)
+        notes = []
+        for row in self._catalogue.rows("SELECT * FROM upload WHERE created_ns < ?", (before_ns,)):
+            arriving = self._arriving.get(row["upload_id"])
+            if self._last_ns(row) < before_ns and not (arriving and arriving.lock.locked()):
+                notes.append(self._forgotten(row, f"no bytes for {_told(self._settings.limits.unfinished_seconds)}"))
+        return notes
+
+    def _last_ns(self, upload: Row) -> int:
+        """Return when bytes of an upload came last."""
+        try:
+            return max(upload["created_ns"], (self.parts / upload["upload_id"]).stat().st_mtime_ns)
+        except FileNotFoundError:
+            return upload["created_ns"]
+
+    def _forgotten(self, upload: Row, why: str) -> str:
+        arrived = self.offset(upload["upload_id"])
+        self.abort(upload["upload_id"])
+        return f"upload {upload['name']}: {arrived:,} of {upload['size_bytes']:,} bytes came; removed: {why}"
+
     def forget(self, capture_id: str) -> None:
         """Delete a capture from the catalogue. ``remove`` deletes its files, now or at the next start of the server."""
         self._forget(capture_id, "")
@@ -238,7 +265,7 @@ class Uploads:
         for row in self._catalogue.rows("SELECT capture_id FROM deleted"):
             self.remove(row["capture_id"])
         self._catalogue.write("UPDATE capture SET state = 'uploaded' WHERE state = 'importing'")
-        return [*self._recover_captures(), *self._recover_parts()]
+        return [*self._recover_captures(), *self._recover_uploads(), *self._recover_parts()]
 
     def _recover_captures(self) -> list[str]:
         notes = []
@@ -263,6 +290,14 @@ class Uploads:
                 )
                 notes.append(f"{self.captures / capture_id}: missing; the catalogue says that it is there")
         return notes
+
+    def _recover_uploads(self) -> list[str]:
+        """Forget the uploads that nobody can go on with, and those that are too old."""
+        lost = self._catalogue.rows("SELECT * FROM upload WHERE is_one_request")
+        return [
+            *(self._forgotten(row, "the server ended while it came, in one request") for row in lost),
+            *self.expire(),
+        ]
 
     def _recover_parts(self) -> list[str]:
         notes = []
@@ -403,6 +438,11 @@ def _write(file: BinaryIO, chunk: bytes) -> None:
     left = memoryview(chunk)
     while left:
         left = left[file.write(left) :]
+
+
+def _told(seconds: float) -> str:
+    days = seconds / 86_400
+    return f"{days:g} days" if days >= 1 else f"{seconds:g} s"
 
 
 def clean_ticket(ticket: str) -> str:

@@ -1,4 +1,4 @@
-"""The import answers what a capture's first page asks: nothing is worked out when it is opened, and all of it is as if it were."""
+"""The import answers what a capture's first page and its time line ask: nothing is worked out when they are opened, and all is as if it were."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def asked(client: httpx.Client, capture_id: str) -> Iterator[tuple[str, dict[str
     duration_ns = client.get(f"/v1/captures/{capture_id}").json()["duration_ns"]
     for view in client.get("/v1/schema").json()["views"]:
         for chart in view["charts"]:
-            if chart["page"] == "timeline":
+            if chart["page"] in ("timeline", "lines"):
                 finely = [f"interval_ns={step(duration_ns)}"] if "interval_ns" in view["parameters"] else []
                 where = {"where": chart["where"]} if chart["where"] else {}
                 query = {"limit": CHART_ROWS, "set": finely, "format": "columns", **where}

@@ -200,3 +200,19 @@ def test_one_user_does_not_slow_another(short: Running) -> None:
                 assert asked(other, capture_id, "SELECT 1 AS one").status_code == 200
             assert not all(future.done() for future in slow)
             assert {future.result().status_code for future in slow} == {504}
+
+
+@pytest.mark.parametrize("deep", ["(" * 3000, "(WITH q AS (" * 40])
+def test_text_that_takes_long_to_parse(admin: httpx.Client, tcp: str, deep: str) -> None:
+    """It took 22 s and 1.5 GB, or as long as an analysis may."""
+    begin = time.monotonic()
+    body = {"capture_id": tcp, "sql": f"SELECT {deep}"}
+    answers = [
+        admin.post("/v1/sql", json=body),
+        admin.get(f"/v1/captures/{tcp}/views/thread", params={"where": deep}),
+        admin.get("/v1/history", params={"view": "thread_time", "measure": "on_cpu_ns", "agg": "sum", "where": deep}),
+    ]
+    assert [answer.status_code for answer in answers[:2]] == [400, 400]
+    for answer in answers:
+        assert "allowed" in answer.text, answer.text
+    assert time.monotonic() - begin < 15

@@ -41,7 +41,8 @@ def test_what_is_no_parameter(case: Path) -> None:
         "slow_syscalls has no parameter case_dir (it has slow_syscall_ns)"
     )
     assert fail(2, "view", "thread_time", case, "--set", "x=1").endswith("thread_time has no parameter x (it has none)")
-    for value in ("slow_syscall_ns", "slow_syscall_ns=", "slow_syscall_ns=1; DROP", "slow_syscall_ns=inf"):
+    for value in ("slow_syscall_ns", "slow_syscall_ns=", "slow_syscall_ns=1; DROP", "slow_syscall_ns=inf",
+                  f"slow_syscall_ns={'9' * 400}", f"slow_syscall_ns={'9' * 5000}"):  # fmt: skip
         assert fail(2, "view", "slow_syscalls", case, "--set", value).endswith("not NAME=NUMBER")
 
 

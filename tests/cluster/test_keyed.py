@@ -15,6 +15,7 @@ from perfcase.catalogue.views import load_views
 from perfcase.cluster import translation
 from perfcase.cluster.keyed import CAPTURES, KEY, Keyed
 from perfcase.cluster.relations import KEPT, not_portable
+from perfcase.errors import PerfcaseError
 from tests.support.alike import counted
 from tests.support.imports import SAMPLES, imported
 
@@ -152,3 +153,28 @@ def test_each_view_of_all_is_that_of_each(
             if rows != alone:
                 differing[name, key] = [*(alone - rows)][:1], [*(rows - alone)][:1]
     assert differing == {}
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT " + "(" * 3000,
+        "SELECT " + "(" * 60 + "1" + ")" * 60,
+        "SELECT " + "abs(" * 90 + "1" + ")" * 90,
+        "SELECT " + "NOT " * 5000 + "true",
+        "SELECT " + "CASE WHEN true THEN " * 2000 + "1" + " END" * 2000,
+        "SELECT * FROM " + "(SELECT * FROM " * 300 + "thread" + ")" * 300,
+    ],
+)
+def test_what_is_too_deep_is_said(sql: str) -> None:
+    """sqlglot calls itself for each level: Python ended it, as a fault of perfcase."""
+    with pytest.raises(PerfcaseError, match="nested too deeply for Spark") as refused:
+        translation.parsed(sql)
+    assert refused.value.kind == "sql"
+    assert "about 30 levels" in (refused.value.hint or "")
+
+
+def test_thirty_levels_can_be_asked(schema: Schema) -> None:
+    for sql in (f"SELECT {'(' * 30}tid{')' * 30} AS tid FROM thread", "SELECT tid" + " + 1" * 100 + " AS tid FROM thread",
+                "SELECT * FROM " + "(SELECT * FROM " * 20 + "thread" + ")" * 20):  # fmt: skip
+        translation.translated(translation.parsed(sql)[0], schema)

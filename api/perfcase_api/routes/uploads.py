@@ -121,7 +121,13 @@ async def upload_whole(
 ) -> Capture:
     """Upload a capture in one request: ``curl --data-binary @incident.perfcase '…/v1/captures?name=incident.perfcase'``."""
     row = here.uploads.begin(
-        me, name, content_length, clean_ticket(ticket), labels=label or [], accept_damaged=accept_damaged
+        me,
+        name,
+        content_length,
+        clean_ticket(ticket),
+        labels=label or [],
+        accept_damaged=accept_damaged,
+        is_one_request=True,
     )
     try:
         made = await here.uploads.append(row, 0, request.stream())

@@ -8,10 +8,10 @@ use sha2::{Digest, Sha256};
 
 use crate::budget::Budget;
 use crate::content::{Backing, Content};
-use crate::decompress::{self, End};
+use crate::decompress::{self, End, WINDOW_LOG_MAX};
 use crate::error::ArchiveError;
 use crate::issue::Issue;
-use crate::kind::{Compression, Member, MemberKind, Place, kind_by_content};
+use crate::kind::{Compression, Member, MemberKind, Place, is_perf_part, kind_by_content};
 use crate::limits::Limits;
 use crate::listing::{self, Listing, MANIFEST, STORED_HEAD_BYTES, Stored};
 use crate::manifest::Manifest;
@@ -75,6 +75,9 @@ impl Capture {
             Sniffed::Tar => {
                 let file = (compression == Compression::None).then(|| content.clone());
                 Ok(Capture { file, ..Capture::open_tar(path, content, compression, limits)? })
+            }
+            Sniffed::Unknown if path.file_name().is_some_and(|name| is_perf_part(&name.to_string_lossy())) => {
+                Err(not_a_capture(path, "a part of a folder that perf record --threads wrote: give the folder"))
             }
             Sniffed::Unknown | Sniffed::Zstd | Sniffed::Gzip => Err(not_a_capture(path, describe(&content))),
             found => {
@@ -289,16 +292,34 @@ fn inflate(
     let output =
         decompress::decompress(stored, compression, bytes_max, budget).map_err(|e| ArchiveError::no_room(path, e))?;
     budget.note(name, output.len);
+    let stored_bytes = stored.len();
     let limit = |what: String| {
-        Issue::error("limit", what).hint("this looks like a decompression bomb; unpack it by hand if it is not")
+        Issue::error("limit", what).hint(
+            "if it is no decompression bomb: tar -xf FILE, then zstd -d or gzip -d each member, and import the folder",
+        )
     };
     let problem = match output.end {
         End::Complete => None,
-        End::Limit => Some(limit(format!("decompresses to more than {bytes_max} bytes; the rest is not read"))),
-        End::SumLimit => Some(limit(format!(
-            "all members together decompress to more than such a capture may; only {} bytes of this one are read",
-            output.len
+        End::Limit => Some(limit(format!(
+            "its {stored_bytes} bytes decompress to more than {bytes_max}, the bound; the rest is not read"
         ))),
+        End::SumLimit => Some(limit(format!(
+            "all members together decompress to more than such a capture may, {} times its size; only {} bytes of this \
+             one are read",
+            limits.ratio_max, output.len
+        ))),
+        End::Window => Some(
+            Issue::error(
+                "limit",
+                format!(
+                    "its zstd stream needs a window of more than {} MiB, the bound: nothing is damaged, but only {} \
+                     bytes are read",
+                    (1 << WINDOW_LOG_MAX) >> 20,
+                    output.len
+                ),
+            )
+            .hint("pack it again without --long or --ultra: zstd -d --long=31 FILE -o PLAIN, then zstd PLAIN"),
+        ),
         End::Damaged(why) => Some(
             Issue::error("damaged_member", format!("its compressed stream ends after {} bytes: {why}", output.len))
                 .hint("what came before is read"),

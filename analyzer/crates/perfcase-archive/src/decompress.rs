@@ -16,7 +16,7 @@ const IN_MEMORY_BYTES: usize = 1 << 20;
 /// machine's memory.
 const PREFAULT_BYTES: usize = 1 << 30;
 /// The largest accepted zstd window (2^27 bytes, zstd's own default): the header decides how much memory it takes.
-const WINDOW_LOG_MAX: u32 = 27;
+pub(crate) const WINDOW_LOG_MAX: u32 = 27;
 
 /// The output of a compressed stream.
 pub(crate) struct Output {
@@ -32,6 +32,8 @@ pub(crate) enum End {
     Limit,
     /// All members together reached their bound, and the stream had more.
     SumLimit,
+    /// The stream needs a larger window than is accepted: more memory than its bound.
+    Window,
     /// The stream is damaged or cut; why.
     Damaged(String),
 }
@@ -56,6 +58,7 @@ pub(crate) fn decompress(
             Ok(0) => break End::Complete,
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if is_of_window(&error) => break End::Window,
             Err(error) => break End::Damaged(error.to_string()),
         };
         let wanted = (count as u64).min(bytes_max - len);
@@ -81,6 +84,17 @@ pub(crate) fn head(stored: &[u8], compression: Compression, count: usize) -> Vec
         let _ = reader.take(count as u64).read_to_end(&mut out);
     }
     out
+}
+
+/// Tells whether a zstd stream needs a larger window than is accepted.
+pub(crate) fn needs_large_window(stored: &[u8]) -> bool {
+    reader(stored, Compression::Zstd)
+        .is_ok_and(|mut reader| reader.read(&mut [0; 1]).is_err_and(|error| is_of_window(&error)))
+}
+
+/// Tells whether zstd refused the window of a frame. Its error has only words, which a test holds.
+fn is_of_window(error: &io::Error) -> bool {
+    error.to_string().contains("requires too much memory")
 }
 
 fn damaged_at_start(why: String) -> Output {
@@ -152,6 +166,7 @@ pub(crate) fn map_or_empty(file: &File) -> io::Result<Backing> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::opening::describe;
 
     fn noise(len: usize) -> Vec<u8> {
         let mut x = 1u32;
@@ -199,6 +214,20 @@ mod tests {
         // The bytes that were read before may be read again.
         budget.restart("0");
         assert_eq!(decompress(&stored, Compression::Zstd, 1 << 30, &budget).unwrap().len, 8 << 20);
+    }
+
+    #[test]
+    fn a_window_beyond_the_bound_is_no_damage() {
+        let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.window_log(WINDOW_LOG_MAX + 1).unwrap();
+        encoder.write_all(&noise(1 << 20)).unwrap();
+        let stored = encoder.finish().unwrap();
+        let out = decompress(&stored, Compression::Zstd, 1 << 30, &Budget::new(1 << 30)).unwrap();
+        assert!(matches!(out.end, End::Window));
+        assert_eq!(out.len, 0);
+        assert!(needs_large_window(&stored));
+        assert!(describe(&stored).contains("zstd -d --long=31"));
+        assert!(!needs_large_window(&zstd::encode_all(&noise(100)[..], 1).unwrap()));
     }
 
     #[test]

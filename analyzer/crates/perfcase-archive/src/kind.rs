@@ -113,7 +113,7 @@ pub(crate) fn kind_by_content(path: &str, sniffed: Sniffed) -> MemberKind {
 }
 
 /// `data.0`, `data.1`, … in a directory that perf made.
-fn is_perf_part(path: &str) -> bool {
+pub(crate) fn is_perf_part(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.strip_prefix("data.").is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }

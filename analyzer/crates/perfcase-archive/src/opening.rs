@@ -16,6 +16,10 @@ use crate::sniff::{Sniffed, sniff};
 pub(crate) fn describe(bytes: &[u8]) -> &'static str {
     let head = &bytes[..bytes.len().min(4096)];
     match sniff(head) {
+        Sniffed::Zstd if decompress::needs_large_window(bytes) => {
+            "compressed by zstd with a window of more than 128 MiB, the bound; nothing is damaged: unpack it with zstd -d \
+             --long=31, and give what comes out"
+        }
         Sniffed::Zstd | Sniffed::Gzip => "compressed, but no recording inside",
         _ if head.starts_with(b"PERFFILE") => "perf.data of the format before 2010",
         _ if head.starts_with(b"\x7fELF") => "an ELF file",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,6 +14,10 @@ from perfcase.lazy import duckdb
 def failure(error: Exception, files: Iterable[str | Path]) -> PerfcaseError | None:
     """Return the error to show for an exception; None if perfcase is at fault. ``files``: the files of the request, so that the error
     can name a table that cannot be read."""
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return PerfcaseError(
+            "not_found", f"{str(error.filename)[:60]}…: no such file: no name is so long", "FILE comes first"
+        )
     if isinstance(error, PerfcaseError):
         return _damage(error.__cause__, files) or error
     return _damage(error, files)

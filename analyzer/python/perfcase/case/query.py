@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfcase.case import budget, exact
+from perfcase.case import budget, exact, sql_bounds
 from perfcase.case.values import Value
 from perfcase.case.wholeness import KEPT
 from perfcase.catalogue.schema import literal
@@ -160,6 +160,7 @@ def check_values(connection: duckdb.DuckDBPyConnection, sql: str, values: Mappin
     Raises:
         PerfcaseError: that is not so (sql).
     """
+    sql_bounds.check(sql)
     with sql_errors():
         wanted = {name.lower() for each in connection.extract_statements(sql) for name in each.named_parameters}
     for name in sorted(wanted - values.keys()):
@@ -170,6 +171,7 @@ def check_values(connection: duckdb.DuckDBPyConnection, sql: str, values: Mappin
 
 def gate(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     """Return ``sql`` if it is exactly one SELECT. COPY, ATTACH and the like could write into the folder; EXPLAIN runs them."""
+    sql_bounds.check(sql)
     with sql_errors():
         statements = connection.extract_statements(sql)
     if len(statements) != 1:

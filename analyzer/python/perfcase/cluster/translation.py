@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -25,9 +26,23 @@ def parsed(sql: str) -> tuple[exp.Query, set[str]]:
     Raises:
         PerfcaseError: it is something else, or calls a function that has no translation (sql).
     """
-    tree = _read(sql)
-    _check(tree)
-    return tree, _relations(tree)
+    with _not_too_deep():
+        tree = _read(sql)
+        _check(tree)
+        return tree, _relations(tree)
+
+
+@contextmanager
+def _not_too_deep() -> Iterator[None]:
+    """Say of SQL that is nested too deeply that it is: sqlglot calls itself for each level."""
+    try:
+        yield
+    except RecursionError:
+        raise PerfcaseError(
+            "sql",
+            "nested too deeply for Spark: brackets, functions, CASE, NOT and the like in each other",
+            "about 30 levels can be asked; perfcase sql takes 100, capture by capture",
+        ) from None
 
 
 def _read(sql: str) -> exp.Query:
@@ -179,11 +194,12 @@ def translated(tree: exp.Query, schema: Schema) -> str:
     """Return the SELECT for Spark; its last column is the capture."""
     shared = frozenset(load_catalogue()) - {"table_rows"}
     try:
-        keyed = Keyed(schema, shared).rewritten(tree)
-        with_key = {
-            name: {**columns, KEY: "VARCHAR"} if name not in shared else columns for name, columns in schema.items()
-        }
-        return lowered(keyed, {**with_key, CAPTURES: {KEY: "VARCHAR"}})
+        with _not_too_deep():
+            keyed = Keyed(schema, shared).rewritten(tree)
+            with_key = {
+                name: {**columns, KEY: "VARCHAR"} if name not in shared else columns for name, columns in schema.items()
+            }
+            return lowered(keyed, {**with_key, CAPTURES: {KEY: "VARCHAR"}})
     except sqlglot.errors.SqlglotError as error:
         raise PerfcaseError("sql", str(error).splitlines()[0]) from error
     except NotImplementedError as error:

@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterator
 from functools import cache
 from typing import Any
 
+from perfcase.case import sql_bounds
 from perfcase.catalogue.views import parser
+from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
 _CLASSES = frozenset(
@@ -15,7 +17,7 @@ _CLASSES = frozenset(
 )
 """Kinds of expressions. Others read other rows (SUBQUERY, WINDOW), stand for several columns (STAR), or have names of their own (LAMBDA)."""
 _LENGTH_MAX = 1000
-"""Characters of a condition that is looked at: of thousands of brackets DuckDB's parser takes gigabytes."""
+"""Characters of a condition that is looked at."""
 _OF_DATABASE = frozenset({"json_serialize_plan"})
 """Functions that look at the tables that there are; DuckDB does not say so of them."""
 
@@ -26,8 +28,9 @@ def is_of_columns(condition: str, columns: Collection[str]) -> bool:
     if len(condition) > _LENGTH_MAX:
         return False
     try:
+        sql_bounds.check(condition)
         asked, plain = _selected(condition), _selected("true")
-    except (duckdb.Error, ValueError, KeyError, RecursionError):
+    except (PerfcaseError, duckdb.Error, ValueError, KeyError, RecursionError):
         return False
     expression = asked.pop("where_clause", None)
     plain.pop("where_clause")

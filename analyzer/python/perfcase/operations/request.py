@@ -43,7 +43,7 @@ class Option:
     max: int | None = None
     """The largest number that a server takes."""
     length_max: int | None = None
-    """How many characters of a text, or entries of a list, a server takes."""
+    """How many characters of a text are taken; how many entries of a list a server takes."""
     example: str | None = None
     query: str | None = None
     """Its name in a route; default: the name of the field."""
@@ -108,6 +108,11 @@ def _check(field: Field, value: object) -> None:
             raise PerfcaseError("usage", f"{field.name}: {each} is not one of {', '.join(field.choices)}")
         if field.kind and not isinstance(each, field.kind):
             raise PerfcaseError("usage", f"{field.name}: {each!r} is not {_KINDS[field.kind]}")
+    length_max = field.option.length_max
+    if isinstance(value, str) and length_max and len(value) > length_max:
+        raise PerfcaseError(
+            "usage", f"{field.name}: {len(value):,} characters; {length_max:,} are allowed", "make it shorter"
+        )
     if isinstance(value, int) and field.option.min is not None and value < field.option.min:
         raise PerfcaseError("usage", f"{field.name}: {value} is less than {field.option.min}")
     if isinstance(value, int) and value > _LARGEST:

@@ -184,7 +184,7 @@ def _number(text: str) -> int | float | None:
     for kind in (int, float):
         try:
             number = kind(text)
-        except ValueError:
+            return number if math.isfinite(number) else None
+        except (ValueError, OverflowError):
             continue
-        return number if math.isfinite(number) else None
     return None

@@ -208,12 +208,13 @@ fn what_the_manifest_does_not_list_is_reported_unless_it_is_unfinished() {
 
 #[test]
 fn what_is_no_capture_says_what_it_is() {
-    for (bytes, want) in [
-        (&b""[..], "the file is empty"),
-        (b"\x7fELF....", "an ELF file"),
-        (b"plain text\n", "its first bytes are those of no format perfcase reads"),
+    for (name, bytes, want) in [
+        ("f", &b""[..], "the file is empty"),
+        ("f", b"\x7fELF....", "an ELF file"),
+        ("f", b"plain text\n", "its first bytes are those of no format perfcase reads"),
+        ("data.0", b"records\n", "a part of a folder that perf record --threads wrote: give the folder"),
     ] {
-        let (_dir, path) = file("f", bytes);
+        let (_dir, path) = file(name, bytes);
         let error = Capture::open(&path).unwrap_err();
         assert_eq!(error.to_string(), format!("{}: not a capture: {want}", path.display()));
         assert_eq!(error.kind(), "not_a_capture");

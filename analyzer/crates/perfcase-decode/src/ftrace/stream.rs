@@ -207,8 +207,8 @@ impl<B: Deref<Target = [u8]>> CpuStream<B> {
             Segment::Chunk { stored, unpacked } => {
                 let packed = self.blob.get(stored).unwrap_or_default();
                 let (bytes, error) = self.compression.unpack(packed, unpacked, &self.room);
-                if let Some(what) = error {
-                    self.damages.push(Issue::error("corrupt", what).at(self.file_offset as u64));
+                if let Some(error) = error {
+                    self.damages.push(error.issue("").at(self.file_offset as u64));
                 }
                 Pages::Unpacked(bytes)
             }

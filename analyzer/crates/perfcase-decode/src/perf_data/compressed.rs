@@ -24,16 +24,16 @@ pub struct Decompressor {
     pub pending: Vec<u8>,
     total_bytes: u64,
     limit_bytes: u64,
-    is_broken: bool,
+    broken: Option<Failure>,
 }
 
 /// Why decompression stopped.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
     /// zstd found damaged data. What follows in the same stream is lost too.
     Damaged(String),
-    /// It grew beyond the limit.
-    TooLarge,
+    /// It grew beyond the limit, which is so many bytes. So does what follows in the same stream.
+    TooLarge(u64),
     /// The stream broke before.
     AfterDamage,
 }
@@ -42,21 +42,22 @@ impl Decompressor {
     /// Begins a stream that may have `limit_bytes` decompressed bytes in total.
     pub fn new(limit_bytes: u64) -> std::io::Result<Self> {
         let decoder = Decoder::new()?;
-        Ok(Decompressor { decoder, pending: Vec::new(), total_bytes: 0, limit_bytes, is_broken: false })
+        Ok(Decompressor { decoder, pending: Vec::new(), total_bytes: 0, limit_bytes, broken: None })
     }
 
     /// Decompresses the payload of one record to the end of `pending`.
     pub fn push(&mut self, payload: &[u8]) -> Result<(), Failure> {
-        if self.is_broken {
+        if let Some(failure) = &self.broken {
             // A new frame, such as another thread's stream, can be read again.
             if !payload.starts_with(&ZSTD_MAGIC) || self.decoder.reinit().is_err() {
-                return Err(Failure::AfterDamage);
+                let is_too_large = matches!(failure, Failure::TooLarge(_));
+                return Err(if is_too_large { failure.clone() } else { Failure::AfterDamage });
             }
-            self.is_broken = false;
+            self.broken = None;
             self.pending.clear();
         }
         let result = self.run(payload);
-        self.is_broken |= result.is_err();
+        self.broken = result.clone().err();
         result
     }
 
@@ -72,7 +73,7 @@ impl Decompressor {
             }
             self.total_bytes += produced as u64;
             if self.total_bytes > self.limit_bytes {
-                return Err(Failure::TooLarge);
+                return Err(Failure::TooLarge(self.limit_bytes));
             }
             self.pending.extend_from_slice(&chunk[..produced]);
             let is_input_used = input.pos() >= payload.len();
@@ -147,7 +148,11 @@ mod tests {
         assert_eq!(stream.pending, text);
 
         let mut small = Decompressor::new(1000).unwrap();
-        assert_eq!(small.push(&packed), Err(Failure::TooLarge));
+        let (first, rest) = packed.split_at(packed.len() - 9);
+        assert_eq!(small.push(first), Err(Failure::TooLarge(1000)));
+        // What follows is not lost for a damage, and another stream has no more room.
+        assert_eq!(small.push(rest), Err(Failure::TooLarge(1000)));
+        assert_eq!(small.push(&packed), Err(Failure::TooLarge(1000)));
         let mut broken = Decompressor::new(1 << 30).unwrap();
         assert!(matches!(broken.push(b"not zstd at all"), Err(Failure::Damaged(_))));
         assert_eq!(broken.push(b"more"), Err(Failure::AfterDamage));

@@ -23,6 +23,9 @@ const HINT_CUT: &str = "the recording or a copy of it stopped early; record agai
 /// What to do about damage.
 pub const HINT_DAMAGE: &str = "compare the file's checksum with the original; what could be read is kept";
 
+/// perf fills tracing data up to so many bytes.
+const TRACING_ALIGN: usize = 8;
+
 /// Reads a file once. Damage is in `Recording::problems`.
 pub fn scan(file: &[u8]) -> Result<Recording, HeaderError> {
     scan_parts(file, &[])
@@ -51,6 +54,7 @@ fn scan_once(file: &[u8], parts: &[&[u8]], behind: &mut Behind, index: Index) ->
         out: Recording { index, ..Recording::new(header.order, header.sections.is_none()) },
         stream: None,
         last_time: 0,
+        has_early_tracing: false,
         part_base: None,
         fault: None,
         behind,
@@ -72,6 +76,8 @@ pub(super) struct Scanner<'a> {
     pub(super) out: Recording,
     pub(super) stream: Option<Decompressor>,
     last_time: u64,
+    /// Whether the tracing data were before the first record.
+    has_early_tracing: bool,
     /// The place in the arena of the directory's file that is read now.
     part_base: Option<u64>,
     /// Why records could not be kept: then nothing of the file is used.
@@ -229,6 +235,13 @@ impl Scanner<'_> {
                 }
                 self.out.tracing = Some(data);
             }
+            // perf inject ends there, after the 16 bytes of their record.
+            None if bytes.is_empty() => self.note("missing_tracing_data", offset, |kind| {
+                let message =
+                    "the stream ends where the tracing data should begin: no perf inject reads tracepoints from a pipe";
+                Issue::error(kind, message)
+                    .hint("record into a file: perf record -o FILE, then perf inject -i FILE -o OUT")
+            }),
             None => self.damaged("damaged_tracing_data", offset, || {
                 "the tracing data are not what perf writes; tracepoints cannot be decoded".to_string()
             }),
@@ -262,7 +275,7 @@ impl Scanner<'_> {
                 if self.part_base.is_none() {
                     self.behind.pass(at as u64, (at - last) as u64);
                 }
-            } else if let Some(next) = self.recover(file, last, at) {
+            } else if let Some(next) = self.early_tracing_data(file, at).or_else(|| self.recover(file, last, at)) {
                 last = next;
                 at = next;
             } else {
@@ -311,6 +324,8 @@ impl Scanner<'_> {
         *self.out.counts.entry(header.kind).or_default() += 1;
         match header.kind {
             kind::COMPRESSED => self.decompress(body, at as u64),
+            // They were before the first record.
+            kind::TRACING_DATA if self.has_early_tracing && !file[next..].starts_with(tracing_data::MAGIC) => (),
             kind::TRACING_DATA => {
                 let size = self.out.order.u32(body, 0)? as usize;
                 let available = &file[next..file.len().min(next.saturating_add(size))];
@@ -324,6 +339,20 @@ impl Scanner<'_> {
             _ => user_records::take(&mut self.out, header, body, at as u64),
         }
         Some(next)
+    }
+
+    /// Reads tracing data that are not behind their record: `perf inject -i FILE -o -` writes them before the first one, and no perf reads
+    /// the file. `None` where there are none.
+    #[cold]
+    fn early_tracing_data(&mut self, file: &[u8], at: usize) -> Option<usize> {
+        let rest = &file[at..];
+        if self.has_early_tracing || self.out.counts.contains_key(&kind::TRACING_DATA) {
+            return None;
+        }
+        let size = tracing_data::parse(rest)?.size_bytes.next_multiple_of(TRACING_ALIGN).min(rest.len());
+        self.has_early_tracing = true;
+        self.tracing_data(&rest[..size], at as u64);
+        Some(at + size)
     }
 
     #[inline]

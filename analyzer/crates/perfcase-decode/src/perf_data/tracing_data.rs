@@ -5,7 +5,8 @@
 
 use super::bytes::{ByteOrder, Cursor};
 
-const MAGIC: &[u8] = b"\x17\x08\x44tracing";
+/// What they begin with.
+pub const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 /// The most formats and systems: a bound for hostile counts (a current host has 2,400 events in 130 systems).
 const MOST_ENTRIES: u32 = 1 << 16;
 
@@ -34,6 +35,8 @@ pub struct TracingData {
     pub saved_cmdlines: Vec<u8>,
     /// The name of the part in which the data end, if they end early.
     pub cut_in: Option<&'static str>,
+    /// How many bytes they are.
+    pub size_bytes: usize,
 }
 
 /// Reads tracing data, up to a cut. `None` for other data.
@@ -57,8 +60,10 @@ pub fn parse(bytes: &[u8]) -> Option<TracingData> {
         printk_formats: Vec::new(),
         saved_cmdlines: Vec::new(),
         cut_in: None,
+        size_bytes: 0,
     };
     data.cut_in = data.read_parts(&mut c).err();
+    data.size_bytes = bytes.len() - c.rest().len();
     Some(data)
 }
 

@@ -11,6 +11,9 @@ use super::user_records;
 /// The most decompressed bytes: this many times the file's size, and at least the second figure.
 const GROWTH_LIMIT: u64 = 200;
 const GROWTH_FREE_BYTES: u64 = 256 << 20;
+/// What to do about records beyond it.
+const HINT_TOO_LARGE: &str =
+    "nothing is damaged: the records before are kept; for the others record again without -z, or a shorter time";
 
 impl Scanner<'_> {
     pub(super) fn decompress(&mut self, payload: &[u8], offset: u64) {
@@ -22,13 +25,19 @@ impl Scanner<'_> {
         let result = stream.push(payload);
         self.take_decompressed(&mut stream, offset);
         if let Err(failure) = result {
-            let (kind, message) = match failure {
-                Failure::Damaged(error) => ("damaged_compression", format!("zstd: {error}")),
-                Failure::TooLarge => ("compression_limit", "the records grow beyond any recording's size".to_string()),
-                Failure::AfterDamage => ("lost_compressed", "compressed records after the damage".to_string()),
+            let (kind, message, hint) = match failure {
+                Failure::Damaged(error) => ("damaged_compression", format!("zstd: {error}"), HINT_DAMAGE),
+                Failure::TooLarge(bytes) => {
+                    let whole = self.file.len();
+                    let what = format!("they decompress to more than {bytes} bytes, the bound for a file of {whole}");
+                    ("compression_limit", what, HINT_TOO_LARGE)
+                }
+                Failure::AfterDamage => {
+                    ("lost_compressed", "compressed records after the damage".to_string(), HINT_DAMAGE)
+                }
             };
             let message = || format!("compressed records cannot be read: {message}");
-            self.out.problems.note(kind, 0, |kind| Issue::error(kind, message()).at(offset).hint(HINT_DAMAGE));
+            self.out.problems.note(kind, 0, |kind| Issue::error(kind, message()).at(offset).hint(hint));
         }
         self.stream = Some(stream);
     }

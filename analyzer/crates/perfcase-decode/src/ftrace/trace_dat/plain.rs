@@ -155,8 +155,8 @@ impl<W: Write + Seek> Plain<'_, W> {
             let Segment::Chunk { stored, unpacked } = segment else { continue };
             let packed = bytes.get(stored).unwrap_or_default();
             let (pages, error) = self.capture.compression.unpack(packed, unpacked, &self.capture.room);
-            if let Some(what) = error {
-                return Err(Issue::error("corrupt", what).at(from).into());
+            if let Some(error) = error {
+                return Err(error.issue("").at(from).into());
             }
             self.take(pages.len())?;
             self.out.write_all(&pages)?;

@@ -61,8 +61,8 @@ fn scan_section(id: u16, flags: u16, body: &mut Cursor, capture: &mut Capture) -
     let unpacked = body.u32("a section's unpacked size")? as usize;
     let packed = body.bytes(u64::from(stored), "a section")?;
     let (bytes, error) = capture.compression.unpack(packed, unpacked, &capture.room);
-    if let Some(what) = error {
-        return Err(Issue::error("corrupt", format!("section {id}: {what}")).at(at));
+    if let Some(error) = error {
+        return Err(error.issue(&format!("section {id}: ")).at(at));
     }
     read_section(id, &mut Cursor::new(&bytes, at, body.big_endian), capture)
 }

@@ -157,7 +157,7 @@ fn latency_text(file: &Cursor, offset: u64, capture: &mut Capture) -> Result<Vec
         let Segment::Chunk { stored, unpacked } = segment else { continue };
         let (part, error) = capture.compression.unpack(bytes.get(stored).unwrap_or_default(), unpacked, &capture.room);
         text.extend(part);
-        capture.damages.extend(error.map(|what| Issue::error("corrupt", what).at(at)));
+        capture.damages.extend(error.map(|error| error.issue("").at(at)));
     }
     Ok(text)
 }
@@ -288,7 +288,7 @@ pub(super) fn section<'a>(
     let packed = body.bytes(u64::from(stored), "a section")?;
     let (bytes, error) = capture.compression.unpack(packed, unpacked, &capture.room);
     match error {
-        Some(what) => Err(Issue::error("corrupt", format!("section {id}: {what}")).at(base)),
+        Some(error) => Err(error.issue(&format!("section {id}: ")).at(base)),
         None => Ok((Cow::Owned(bytes), base)),
     }
 }
