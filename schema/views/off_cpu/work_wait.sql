@@ -1,10 +1,11 @@
 -- work_wait: what each process with work waited for most, whoever did it in the end, and who else that held up
 -- grain: a cause that had a tenth or more of what processes of one name waited while they had work, the three that had most of it; each cause once, where it is nearest
--- source: blame, block_device, descriptor, frame_label, process, service_address, service_process, socket_turn, stack, thread, workload_thread
+-- source: blame, block_device, descriptor, frame, frame_label, proc_thread, process, service_address, service_process, socket_turn, stack, thread, workload_thread
 -- caveat: work is a request to answer, an answer to come, a command to end: as in blame, of which this adds up the rows; the critical path of Perfetto's standard library and the cascaded redistribution of wPerf (OSDI 2018), for all threads
+-- caveat: threads of the kernel wait for nobody's work and are left out
 -- caveat: processes of one name count together: one is started for each request, or for each client
 -- caveat: what is not known of another process counts as its own, with what it ran: it is one cause, and the words say the parts
--- caveat: a sleep or an alarm of its own outside of requests and questions is no wait for anybody; nor is one for a CPU where nobody knows whether there was work
+-- caveat: a sleep or an alarm of its own outside of requests and questions is no wait for anybody; nor is one for a CPU of a thread of which nobody knows whether it had work, where others of this name had some
 -- caveat: to wait is what most programs do: nothing says that it is a fault. perfcase diff with a capture of a good day says what is new
 -- diff no: blame_by_comm is compared
 -- column waiter: the process that waited, or how many of that name
@@ -19,13 +20,23 @@
 -- column others: which others this held up, and how long: the three that waited most
 WITH setting AS (
   SELECT 0.1 AS share_ratio, 3 AS cause_count, 3 AS others_count
+), of_kernel AS (
+  -- 2097152 is PF_KTHREAD; without /proc, all callchains of a thread of the kernel begin there.
+  SELECT utid FROM proc_thread WHERE flags & 2097152 <> 0
+  UNION
+  SELECT b.utid
+  FROM (SELECT DISTINCT utid, stack_id FROM blame WHERE work = 'thread' AND stack_id IS NOT NULL) AS b
+  JOIN stack AS k USING (stack_id)
+  JOIN frame AS f ON f.frame_id = k.frame_ids[-1]
+  GROUP BY b.utid
+  HAVING bool_and(coalesce(starts_with(f.symbol, 'ret_from_fork'), false))
 ), part AS (
   -- Few rows of many: names are then asked of these.
   SELECT b.utid, b.work, b.call, b.descriptor_id, b.cause, b.on_utid, b.on_call, b.on_descriptor_id, b.device, coalesce(k.frame_ids[k.kernel_depth + 1], k.frame_ids[1]) AS frame_id,
     sum(b.duration_ns::HUGEINT) AS wait_ns, max(b.duration_ns) AS longest_ns, sum(b.depth) AS depths, count(*) AS part_count
   FROM blame AS b
   LEFT JOIN stack AS k ON k.stack_id = b.on_stack_id AND b.cause = 'running'
-  WHERE b.utid IN (SELECT utid FROM workload_thread) AND (b.work <> 'thread' OR b.cause NOT IN ('cpu_taken', 'cpu_idle', 'quota'))
+  WHERE b.utid IN (SELECT utid FROM workload_thread) AND b.utid NOT IN (SELECT utid FROM of_kernel)
     AND NOT (b.work IN ('command', 'thread') AND b.depth = 0 AND (b.cause IN ('sleep', 'alarm') OR b.cause = 'open' AND b.on_call IN ('nanosleep', 'clock_nanosleep')))
   GROUP BY ALL
 ), place AS (
@@ -44,6 +55,8 @@ WITH setting AS (
   LEFT JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id
   LEFT JOIN descriptor AS w ON w.descriptor_id = b.descriptor_id
   LEFT JOIN block_device AS v ON v.device = b.device
+  -- Waits for a CPU without known work count where no other work of this name is known.
+  QUALIFY b.work <> 'thread' OR b.cause NOT IN ('cpu_taken', 'cpu_idle', 'quota') OR NOT bool_or(b.work <> 'thread') OVER (PARTITION BY f.name)
 ), total AS (
   SELECT name, sum(wait_ns) AS total_ns, count(DISTINCT upid) AS process_count, min(pid) AS pid FROM wait GROUP BY name
 ), cause AS (

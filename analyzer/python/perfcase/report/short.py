@@ -12,7 +12,7 @@ from perfcase.text import count, ratio
 TITLE = "In short"
 
 _TOP = 4
-_WAITS = 6
+_WAITS = 5
 _COMPUTES = 2
 _COMPUTES_RATIO = 0.1
 """Where a process ran is not told if it had less of what all ran, or of one CPU."""
