@@ -11,7 +11,7 @@
 -- column waiter: the process that waited, or how many of that name
 -- column is_asked: whether it waited while it had requests or questions
 -- column due: what this was due to, in words: the process, the peer, the file or the function
--- column through: in which call, on what, or at which address it asked for it; NULL where it waited itself for no other process
+-- column through: in which call, on what, or at which address it asked for it; where it waited for another end itself, the calls that have a quarter of it or more; else NULL
 -- column wait_ns [ns]: time that it waited for this
 -- column wait_ratio [ratio]: its share of all that it waited while it had work
 -- column wait_count [count]: parts of waits
@@ -62,11 +62,12 @@ WITH setting AS (
 ), cause AS (
   SELECT name, cause, on_name, on_target, arg_max(on_comm, (comm_ns, on_comm)) AS on_comm, count(DISTINCT on_comm) AS comm_count,
     count(DISTINCT on_upid) AS on_count, min(on_pid) AS on_pid, count(DISTINCT sibling_pid) AS sibling_count, arg_max(sibling_pid, (pid_ns, sibling_pid)) FILTER (sibling_pid IS NOT NULL) AS sibling_pid, coalesce(sum(wait_ns) FILTER (sibling_pid IS NOT NULL), 0) AS sibling_ns, arg_max(on_call, (call_ns, on_call)) FILTER (on_call IS NOT NULL) AS on_call,
-    arg_max({call: call, target: target}, (own_ns, call, target)) AS own, arg_max(file, (file_ns, file)) FILTER (file IS NOT NULL) AS file, arg_max(frame_id, (frame_ns, frame_id)) FILTER (frame_id IS NOT NULL) AS frame_id,
+    arg_max({call: call, target: target}, (own_ns, call, target)) AS own, string_agg(DISTINCT call, ', ' ORDER BY call) FILTER (4 * in_call_ns >= cause_ns) AS calls,
+    arg_max(file, (file_ns, file)) FILTER (file IS NOT NULL) AS file, arg_max(frame_id, (frame_ns, frame_id)) FILTER (frame_id IS NOT NULL) AS frame_id,
     sum(wait_ns) AS wait_ns, coalesce(sum(wait_ns) FILTER (is_running), 0) AS run_ns, max(longest_ns) AS longest_ns, sum(depths) / sum(part_count) AS depth, sum(part_count) AS part_count, bool_or(is_asked) AS is_asked
   FROM (
     SELECT *, sum(wait_ns) OVER (PARTITION BY name, cause, on_name, on_target, on_comm) AS comm_ns, sum(wait_ns) OVER (PARTITION BY name, cause, on_name, on_target, on_call) AS call_ns,
-      sum(wait_ns) OVER (PARTITION BY name, cause, on_name, on_target, call, target) AS own_ns, sum(wait_ns) OVER (PARTITION BY name, cause, on_name, on_target, file) AS file_ns, sum(wait_ns) OVER (PARTITION BY name, cause, on_name, on_target, sibling_pid) AS pid_ns, sum(wait_ns) OVER (PARTITION BY name, cause, on_name, on_target, frame_id) AS frame_ns
+      sum(wait_ns) OVER (PARTITION BY name, cause, on_name, on_target, call, target) AS own_ns, sum(wait_ns) OVER (PARTITION BY name, cause, on_name, on_target, call) AS in_call_ns, sum(wait_ns) OVER (PARTITION BY name, cause, on_name, on_target) AS cause_ns, sum(wait_ns) OVER (PARTITION BY name, cause, on_name, on_target, file) AS file_ns, sum(wait_ns) OVER (PARTITION BY name, cause, on_name, on_target, sibling_pid) AS pid_ns, sum(wait_ns) OVER (PARTITION BY name, cause, on_name, on_target, frame_id) AS frame_ns
     FROM wait
     WHERE cause NOT IN ('interrupt', 'not_followed') AND (cause <> 'not_recorded' OR on_name <> name)
   )
@@ -118,7 +119,7 @@ SELECT shown AS waiter, is_asked,
       || coalesce(format(' (in {})', on_call), '')
     ELSE @due(NULL, cause, CASE WHEN depth = 0 AND cause IN ('network', 'disk', 'timeout', 'open') THEN NULL ELSE whom END,
       CASE WHEN ends_with(on_target, ':*') THEN format('clients at {}', on_target) ELSE on_target END, on_call) || CASE cause WHEN 'running' THEN coalesce(format(', most in {}', label), '') WHEN 'disk' THEN coalesce(', most of it for ' || file, '') ELSE '' END END AS due,
-  CASE WHEN address IS NOT NULL THEN 'asked at ' || address WHEN depth > 0 AND own.call IS NOT NULL THEN format('{}{}', own.call, coalesce(' on ' || own.target, '')) END AS through,
+  CASE WHEN address IS NOT NULL THEN 'asked at ' || address WHEN depth > 0 AND own.call IS NOT NULL THEN format('{}{}', own.call, coalesce(' on ' || own.target, '')) WHEN cause = 'network' THEN calls END AS through,
   @whole(wait_ns) AS wait_ns, @ratio(wait_ns, total_ns) AS wait_ratio, @whole(part_count) AS wait_count, longest_ns AS wait_max_ns, @whole(all_ns) AS all_ns, others
 FROM worded
 ORDER BY is_asked DESC, all_ns DESC, waiter, due
