@@ -9,7 +9,10 @@
 --   no peer. Such a service holds answers back until there is news (long polling in RFC 6202, BLPOP of Redis), and nobody was asked in vain. A lock that
 --   another of its threads had, which ran, is a note from 1 ms on average: the threads of a service are there so that it need not wait for itself. A sleep
 --   between two equally long questions to one peer, of which the first was answered or refused, is a retry with back-off ("Site Reliability Engineering",
---   chapter 22): the peer is named
+--   chapter 22): the peer is named. Where no one cause has that much, what one other process did meanwhile counts as one: that it ran, waited for a CPU, a quota or a disk, and what is not
+--   known of it, if that is less than half. This is what the critical path of Perfetto's standard library has of a waker. The parts are told.
+--   Of a disk, who else sent half of what it got (USE method; biotop), where requests to it were traced. If a service waits, by way of another one,
+--   for its own address, both wait for each other (a circle in the graph of who waits for whom)
 -- means: a faster service changes nothing: what it waits for decides. Where a timer decides, it may be meant to. A thread that had nothing to do and still made others wait
 --   holds something (a lock, a row of a database, a slot of a pool) until its own client says more. Its client stands there, where that
 --   was recorded, with what it waited for itself, and its command line at the moments at which it was read meanwhile: some programs write into it what they do (PostgreSQL's update_process_title: idle in transaction). One lock for all
@@ -22,12 +25,12 @@
 -- follows from: calls_time_out, connection_queue, connections_not_kept, cpu_quota, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, gives_up, head_of_line, large_segments_lost, link_shared, name_search, noisy_neighbour, pages_dropped,
 --   pool_full, slow_peer, standing_queue, waits_above_disk
 -- taught by: Identifying an off-CPU bottleneck
--- source: blame, block_device, descriptor, frame_label, proc_command, proc_process, process, recorded_span, recorder_thread, request,
+-- source: blame, block_device, descriptor, disk_by_process, frame_label, proc_command, proc_process, process, recorded_span, recorder_thread, request,
 --   service_address, service_process, socket_turn, stack, thread
 -- evidence: SELECT comm, call, cause, on_comm, on_call, on_target, wait_ns, wait_ratio, wait_count, wait_max_ns FROM blame_by_comm
 --   WHERE work = 'request' ORDER BY wait_ns DESC, comm, cause, on_comm, on_target
 WITH threshold AS (
-  SELECT 20 AS request_count, 5 AS slow_count, 10000000 AS request_ns, 100000000 AS critical_ns, 1000000 AS lock_ns, 0.5 AS share_ratio, 0.5 AS outstanding, 80 AS shown_count, 200 AS longest_count, 10 AS samples
+  SELECT 20 AS request_count, 5 AS slow_count, 10000000 AS request_ns, 100000000 AS critical_ns, 1000000 AS lock_ns, 0.5 AS share_ratio, 0.5 AS outstanding, 0.5 AS unknown_ratio, 0.1 AS waiter_ratio, 80 AS shown_count, 200 AS longest_count, 10 AS samples
 ), served AS (
   SELECT f.service_upid AS upid, count(*) AS request_count, avg(r.duration_ns) AS request_ns_avg, sum(r.duration_ns) AS total_ns,
     sum(r.duration_ns) / any_value(c.duration_ns) AS outstanding
@@ -52,7 +55,7 @@ WITH threshold AS (
   JOIN service_process AS f ON f.upid = a.upid
   JOIN service_process AS g ON g.upid = t.upid
 ), due AS (
-  SELECT f.service_upid AS upid, b.cause, coalesce(g.service_upid, o.upid) AS on_upid, b.depth, o.upid <> t.upid AND g.service_upid = f.service_upid AS is_sibling,
+  SELECT f.service_upid AS upid, b.cause, coalesce(g.service_upid, o.upid) AS on_upid, o.upid AS done_upid, b.depth, o.upid <> t.upid AND g.service_upid = f.service_upid AS is_sibling,
     CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device, 'a block device') WHEN b.cause IN ('network', 'timeout', 'sleep') THEN coalesce(d.peer, d.target) END AS on_target,
     CASE WHEN b.cause = 'no_work' THEN coalesce(d.peer, d.target) END AS idle_target, CASE WHEN b.cause = 'disk' AND d.kind = 'file' THEN d.target END AS file,
     CASE WHEN b.cause IN ('running', 'quota', 'no_work', 'sleep', 'timeout', 'alarm', 'interrupt', 'stopped') THEN o.comm END AS on_comm, b.on_call,
@@ -80,6 +83,31 @@ WITH threshold AS (
   WHERE cause = 'disk' AND file IS NOT NULL
   GROUP BY upid, on_target, file
   QUALIFY row_number() OVER (PARTITION BY upid, on_target ORDER BY sum(wait_ns) DESC, file) = 1
+), disk_waiter AS (
+  -- Those that have a tenth of it or more: the others hardly stand in that queue.
+  SELECT upid, on_target, done_upid
+  FROM due
+  CROSS JOIN threshold AS h
+  WHERE cause = 'disk'
+  GROUP BY upid, on_target, done_upid
+  QUALIFY sum(wait_ns) >= any_value(h.waiter_ratio) * sum(sum(wait_ns)) OVER (PARTITION BY upid, on_target)
+), disk AS (
+  -- Where the end of a request was not seen, the disk is the one to which those who waited sent most.
+  SELECT w.upid, w.on_target, d.device
+  FROM disk_waiter AS w
+  JOIN disk_by_process AS d ON d.upid = w.done_upid AND w.on_target IN (d.device_name, d.device, 'a block device')
+  GROUP BY w.upid, w.on_target, d.device
+  QUALIFY row_number() OVER (PARTITION BY w.upid, w.on_target ORDER BY sum(d.request_count) DESC, d.device) = 1
+), neighbour AS (
+  -- Who else kept that disk busy meanwhile: the one that sent half of its requests or of its bytes.
+  SELECT k.upid, k.on_target, format('; meanwhile {} ({}) sent {:.1f} % of the {:,} requests to {} that were traced, {:.1f} % of {:.1f} MB', coalesce(d.title, d.process, '?'), d.pid,
+    100 * d.request_ratio, @whole(d.request_count / d.request_ratio), coalesce(d.device_name, d.device), coalesce(100 * d.bytes_ratio, 0), coalesce(d.request_bytes / d.bytes_ratio, 0) / 1e6) AS text
+  FROM disk AS k
+  JOIN disk_by_process AS d USING (device)
+  CROSS JOIN threshold AS h
+  WHERE greatest(d.request_ratio, d.bytes_ratio) >= h.share_ratio AND d.upid NOT IN (SELECT upid FROM recorder_thread WHERE upid IS NOT NULL)
+    AND NOT EXISTS (FROM disk_waiter AS w WHERE w.upid = k.upid AND w.on_target = k.on_target AND w.done_upid = d.upid)
+  QUALIFY row_number() OVER (PARTITION BY k.upid, k.on_target ORDER BY d.request_count DESC, d.upid) = 1
 ), told AS (
   SELECT *
   FROM due
@@ -110,6 +138,16 @@ WITH threshold AS (
     SELECT *, sum(wait_ns) OVER (PARTITION BY upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END, on_target, on_comm) AS comm_ns FROM told
   )
   GROUP BY upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END, on_target
+), circle AS (
+  -- A service whose requests wait, by way of another one, for an answer of itself.
+  SELECT c.upid, c.on_upid, min(a.address) AS address
+  FROM cause AS c
+  JOIN served AS s USING (upid)
+  JOIN service_address AS a ON a.address = @plain_address(c.on_target)
+  JOIN service_process AS f ON f.upid = a.upid AND f.service_upid = c.upid
+  CROSS JOIN threshold AS h
+  WHERE c.cause IN ('network', 'timeout') AND c.on_upid <> c.upid AND c.wait_ns > h.share_ratio * s.total_ns
+  GROUP BY c.upid, c.on_upid
 ), named AS (
   SELECT c.*, CASE WHEN 2 * f.wait_ns > c.wait_ns THEN
       CASE WHEN 2 * f.file_ns > f.wait_ns THEN f.locked_file || ' (flock, fcntl)' WHEN 2 * f.file_ns > f.known_ns THEN f.locked_file || ' (flock, fcntl; where the file is known)' ELSE 'a file (flock, fcntl)' END END AS lock, c.cause = 'running' AND 2 * c.handed_ns > c.wait_ns AND c.on_upid = c.upid AS is_own_lock,
@@ -135,6 +173,28 @@ WITH threshold AS (
   WHERE b.work = 'request' AND b.cause NOT IN ('running', 'cpu_taken', 'cpu_idle')
     AND t.upid IN (SELECT upid FROM proc_command GROUP BY upid HAVING count(DISTINCT command_line) > 1)
   GROUP BY f.service_upid
+), awaited_part AS (
+  -- What was done meanwhile by the one that was waited for: a process of its own, or a service with its workers. Of who waited for a CPU only the waker itself is known.
+  SELECT f.service_upid AS upid, CASE WHEN g.service_upid <> f.service_upid THEN g.service_upid ELSE w.upid END AS on_upid,
+    CASE WHEN b.cause IN ('cpu_taken', 'cpu_idle') THEN 'cpu' ELSE b.cause END AS cause, sum(b.duration_ns::HUGEINT * b.work_count) AS wait_ns, sum(b.duration_ns) AS thread_ns,
+    coalesce(bool_or(g.service_upid = f.service_upid), false) AS is_sibling
+  FROM blame AS b
+  JOIN thread AS t USING (utid)
+  JOIN service_process AS f ON f.upid = t.upid
+  JOIN thread AS w ON w.utid = CASE WHEN b.cause = 'cpu_taken' THEN CASE WHEN b.depth = 1 THEN b.waker_utid END ELSE b.on_utid END
+  LEFT JOIN service_process AS g ON g.upid = w.upid
+  WHERE b.work = 'request' AND b.depth > 0 AND w.upid <> t.upid AND b.cause IN ('running', 'cpu_taken', 'cpu_idle', 'quota', 'disk', 'not_recorded')
+  GROUP BY ALL
+), awaited AS (
+  SELECT a.upid, a.on_upid, any_value(a.is_sibling) AS is_sibling, sum(a.wait_ns) AS wait_ns, sum(a.thread_ns) AS thread_ns,
+    string_agg(format(CASE a.cause WHEN 'running' THEN 'ran for {:.1f} %' WHEN 'cpu' THEN 'waited for a CPU for {:.1f} %' WHEN 'quota' THEN 'had used up its CPU quota for {:.1f} %'
+      WHEN 'disk' THEN 'waited for a disk for {:.1f} %' ELSE 'did for {:.1f} % what was not recorded' END, 100 * a.wait_ns / s.total_ns), ', ' ORDER BY a.wait_ns DESC, a.cause)
+      FILTER (a.wait_ns >= 0.001 * s.total_ns) AS parts
+  FROM awaited_part AS a
+  JOIN served AS s USING (upid)
+  CROSS JOIN threshold AS h
+  GROUP BY a.upid, a.on_upid
+  HAVING sum(a.wait_ns) > any_value(h.share_ratio * s.total_ns) AND coalesce(sum(a.wait_ns) FILTER (a.cause = 'not_recorded'), 0) < any_value(h.unknown_ratio) * sum(a.wait_ns)
 ), title AS (
   SELECT upid, on_upid, mode(command_line ORDER BY command_line) AS command_line
   FROM (
@@ -146,6 +206,21 @@ WITH threshold AS (
     LEFT JOIN service_process AS g ON g.upid = o.upid
     JOIN reading AS r ON r.upid = o.upid AND r.ts_ns BETWEEN b.ts_ns AND b.ts_ns + b.duration_ns
     WHERE b.work = 'request' AND b.cause = 'no_work' AND b.depth > 0
+  )
+  GROUP BY upid, on_upid
+), awaited_title AS (
+  -- Of who writes into it what it does.
+  SELECT upid, on_upid, mode(command_line ORDER BY command_line) AS command_line
+  FROM (
+    SELECT DISTINCT a.upid, a.on_upid, r.ts_ns, r.command_line
+    FROM awaited AS a
+    JOIN service_process AS f ON f.service_upid = a.upid
+    JOIN thread AS t ON t.upid = f.upid
+    JOIN blame AS b ON b.utid = t.utid AND b.work = 'request' AND b.depth > 0 AND b.cause IN ('running', 'disk', 'not_recorded')
+    JOIN thread AS o ON o.utid = b.on_utid
+    JOIN service_process AS g ON g.upid = o.upid AND a.on_upid = CASE WHEN a.is_sibling THEN o.upid ELSE g.service_upid END
+    JOIN reading AS r ON r.upid = o.upid AND r.ts_ns BETWEEN b.ts_ns AND b.ts_ns + b.duration_ns
+    WHERE o.upid IN (SELECT upid FROM proc_command GROUP BY upid HAVING count(DISTINCT command_line) > 1)
   )
   GROUP BY upid, on_upid
 ), held AS (
@@ -164,6 +239,25 @@ WITH threshold AS (
 ), asker AS (
   -- The threads that ask over it.
   SELECT DISTINCT @plain_address(local) AS local, @plain_address(peer) AS peer, upid, utid FROM socket_turn WHERE is_client
+), awaited_client AS (
+  -- Who asked it for what it did, if that was one client for most of the time.
+  SELECT a.upid, a.on_upid, k.upid AS client_upid
+  FROM awaited AS a
+  JOIN request AS r ON r.upid = a.on_upid AND r.duration_ns IS NOT NULL
+  LEFT JOIN (SELECT DISTINCT local, peer, upid FROM asker) AS k
+    ON k.local = @plain_address(r.peer) AND (k.peer = @plain_address(r.local) OR r.local IS NULL) AND k.upid NOT IN (a.upid, a.on_upid)
+  WHERE a.is_sibling
+  GROUP BY a.upid, a.on_upid, k.upid
+  QUALIFY k.upid IS NOT NULL AND 2 * sum(r.duration_ns) > sum(sum(r.duration_ns)) OVER (PARTITION BY a.upid, a.on_upid)
+), known AS (
+  SELECT a.*, format('{} ({})', coalesce(q.name, '?'), q.pid) AS whom, coalesce(format('; its command line then: {}{}', left(t.command_line, h.shown_count),
+      CASE WHEN length(t.command_line) > h.shown_count THEN '…' ELSE '' END), '') || coalesce(format('; its client: {} ({})', coalesce(k.name, '?'), k.pid), '') AS more
+  FROM awaited AS a
+  JOIN process AS q ON q.upid = a.on_upid
+  CROSS JOIN threshold AS h
+  LEFT JOIN awaited_title AS t ON t.upid = a.upid AND t.on_upid = a.on_upid
+  LEFT JOIN awaited_client AS c ON c.upid = a.upid AND c.on_upid = a.on_upid
+  LEFT JOIN process AS k ON k.upid = c.client_upid
 ), client AS (
   SELECT h.upid, h.on_upid, a.upid AS client_upid, sum(h.duration_ns) AS held_ns
   FROM held AS h
@@ -202,9 +296,11 @@ SELECT
     WHEN c.is_timer THEN format('until the time that {} ({}) gave its {} was over: a timer was due, or what it waited for did not come', coalesce(q.name, '?'), q.pid, coalesce(c.on_call, 'poll')) ELSE CASE WHEN 2 * c.handed_ns > c.wait_ns THEN 'for a lock or condition (futex) that another of its threads had, which waited for '
       WHEN c.lock IS NOT NULL THEN format('for the lock of {}, due to ', c.lock) ELSE 'for ' END || @due(NULL, c.cause,
       CASE WHEN c.cause <> 'network' THEN coalesce(CASE WHEN 2 * c.sibling_ns > c.wait_ns THEN 'another of its processes, ' ELSE 'the thread ' END || c.on_comm, '') || CASE WHEN c.on_upid IS DISTINCT FROM c.upid OR c.on_comm IS NULL THEN format('{}{} ({})', CASE WHEN c.on_comm IS NULL THEN '' ELSE ' of ' END, coalesce(q.name, '?'), q.pid) ELSE '' END END,
-      coalesce(c.on_target, c.idle_target), c.on_call) || CASE WHEN 2 * i.wait_ns > c.wait_ns THEN ', most of it for ' || i.file ELSE '' END ||
+      coalesce(c.on_target, c.idle_target), c.on_call) || CASE WHEN 2 * i.wait_ns > c.wait_ns THEN ', most of it for ' || i.file ELSE '' END || coalesce(v.text, '') ||
+      CASE WHEN r.upid = c.upid THEN format(': that is its own address, so it and {} ({}) wait for each other', coalesce(q.name, '?'), q.pid)
+        WHEN r.upid IS NOT NULL THEN format(', where {} ({}) waits for {} ({}) meanwhile: they wait for each other', coalesce(o.name, '?'), o.pid, coalesce(p.name, '?'), p.pid) ELSE '' END ||
       CASE WHEN c.cause = 'no_work' AND e.command_line IS NOT NULL THEN format('; its command line then: {}{}', left(e.command_line, h.shown_count),
-        CASE WHEN length(e.command_line) > h.shown_count THEN '…' ELSE '' END) ELSE '' END || CASE WHEN c.cause = 'no_work' THEN coalesce(n.text, '') ELSE '' END END ||
+        CASE WHEN length(e.command_line) > h.shown_count THEN '…' ELSE '' END) ELSE '' END || CASE WHEN c.cause = 'no_work' THEN coalesce(n.text, '') WHEN c.cause = 'running' THEN coalesce(z.more, '') ELSE '' END END ||
     coalesce(format('; that of who waited: {}{}', left(w.command_line, h.shown_count), CASE WHEN length(w.command_line) > h.shown_count THEN '…' ELSE '' END), '')) AS message,
   @whole(c.thread_ns) AS cost_ns,
   [CASE c.cause WHEN 'cpu_taken' THEN 'the CPUs' WHEN 'quota' THEN 'quota of process ' || c.on_upid
@@ -219,7 +315,24 @@ LEFT JOIN address AS d ON d.upid = c.upid
 LEFT JOIN title AS e ON e.upid = c.upid AND e.on_upid = c.on_upid
 LEFT JOIN behind AS n ON n.upid = c.upid AND n.on_upid = c.on_upid
 LEFT JOIN own_title AS w ON w.upid = c.upid
+LEFT JOIN known AS z ON z.upid = c.upid AND c.cause = 'running' AND c.on_upid = CASE WHEN z.is_sibling THEN z.upid ELSE z.on_upid END
 LEFT JOIN disk_file AS i ON c.cause = 'disk' AND i.upid = c.upid AND i.on_target = c.on_target
+LEFT JOIN circle AS r ON c.cause IN ('network', 'timeout') AND r.address = @plain_address(c.on_target) AND (r.upid = c.upid AND r.on_upid = c.on_upid OR r.upid <> c.upid AND r.on_upid = c.upid AND c.on_upid = c.upid)
+LEFT JOIN process AS o ON o.upid = r.upid
+LEFT JOIN neighbour AS v ON c.cause = 'disk' AND v.upid = c.upid AND v.on_target = c.on_target
 CROSS JOIN threshold AS h
 WHERE s.request_count >= CASE WHEN s.request_ns_avg >= h.critical_ns THEN h.slow_count ELSE h.request_count END AND (s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding OR c.is_own_lock AND s.request_ns_avg >= h.lock_ns)
   AND c.wait_ns > h.share_ratio * s.total_ns
+UNION ALL
+SELECT
+  @severity(s.request_ns_avg >= h.critical_ns, true) AS severity, format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject,
+  format('{} requests{} took {:.1f} ms on average; {:.1f} % of that time they waited for {}{}, which {}{}', s.request_count, coalesce(' at ' || d.address, ''), s.request_ns_avg / 1e6,
+    100 * c.wait_ns / s.total_ns, CASE WHEN c.is_sibling THEN 'another of its processes, ' ELSE '' END, c.whom, c.parts, c.more) AS message,
+  @whole(c.thread_ns) AS cost_ns, (SELECT list('requests of ' || a.address ORDER BY a.address) FROM service_address AS a JOIN service_process AS f USING (upid) WHERE f.service_upid = c.upid) AS about
+FROM known AS c
+JOIN served AS s USING (upid)
+JOIN process AS p USING (upid)
+LEFT JOIN address AS d ON d.upid = c.upid
+CROSS JOIN threshold AS h
+WHERE s.request_count >= CASE WHEN s.request_ns_avg >= h.critical_ns THEN h.slow_count ELSE h.request_count END AND s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding
+  AND NOT EXISTS (FROM named AS n WHERE n.upid = c.upid AND n.wait_ns > h.share_ratio * s.total_ns)

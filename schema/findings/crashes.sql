@@ -2,7 +2,7 @@
 -- condition: the kernel's log has a message of it from the time of the capture, of a process that was recorded: "segfault at" (a memory access that
 --   failed: SIGSEGV) or "traps: … general protection" (SIGSEGV), "trap invalid opcode" (SIGILL), "trap divide error" (SIGFPE), as x86 writes them (arch/x86/mm/fault.c, show_signal_msg; arch/x86/kernel/traps.c,
 --   show_signal), or "unhandled exception" of arm64 (arch/arm64/kernel/traps.c, arm64_show_signal: only with debug.exception-trace, which is off by default). The kernel writes them for signals
---   that the program has no handler for, and some ten in five seconds at most. The bits of the error say what the access was (arch/x86/include/asm/trap_pf.h). Processes of one service are
+--   that the program has no handler for, and some ten in five seconds at most (printk_ratelimit; it says later how many it left out). The bits of the error say what the access was (arch/x86/include/asm/trap_pf.h). Processes of one service are
 --   counted together. Critical if one of them had a request under way
 -- means: the process is gone, with the requests that it had under way: their clients see a closed connection. A master (gunicorn, PHP-FPM, nginx, PostgreSQL) starts another one, so that
 --   nothing but the kernel's log tells. It is a defect of the program, or of a library or an extension in C that it calls; an address near 0 is a null pointer
@@ -47,6 +47,11 @@ WITH threshold AS (
   FROM crashed AS c
   LEFT JOIN cut AS r USING (upid)
   GROUP BY c.service_upid
+), left_out AS (
+  -- What the kernel says of its own limit names no process, and may be of the time before the capture.
+  SELECT sum(TRY_CAST(regexp_extract(text, ': ([0-9]+) callbacks suppressed$', 1) AS BIGINT)) AS line_count
+  FROM kernel_log
+  WHERE is_in_capture AND regexp_matches(text, '^(show_signal_msg|show_signal|arm64_show_signal): [0-9]+ callbacks suppressed$')
 ), answered AS (
   SELECT g.service_upid, count(*) FILTER (r.end_ts_ns IS NOT NULL) AS request_count
   FROM request AS r
@@ -62,11 +67,13 @@ SELECT
     CASE WHEN x.error IS NULL THEN '' ELSE format(', it {} address 0x{}{}', CASE WHEN x.error & 16 > 0 THEN 'went on at' WHEN x.error & 2 > 0 THEN 'wrote to' ELSE 'read from' END, x.address,
       CASE WHEN TRY_CAST('0x' || x.address AS HUGEINT) < h.null_bytes THEN ' (a null pointer)' ELSE '' END) END,
     coalesce(' in ' || x.file, ''), x.first_ns / 1e9,
-    CASE WHEN x.request_count > 0 THEN format('; {} request{} under way ended without an answer', x.request_count, CASE x.request_count WHEN 1 THEN '' ELSE 's' END) ELSE '' END) AS message,
+    CASE WHEN x.request_count > 0 THEN format('; {} request{} under way ended without an answer', x.request_count, CASE x.request_count WHEN 1 THEN '' ELSE 's' END) ELSE '' END ||
+      coalesce(format('; the kernel left out {:,} more such lines, of any process: it writes ten in five seconds', nullif(o.line_count, 0)), '')) AS message,
   CASE WHEN x.request_count > 0 THEN x.request_count / (x.request_count + coalesce(a.request_count, 0)) END::DOUBLE AS failed_ratio,
   coalesce((SELECT list('peer ' || s.address ORDER BY s.address) FROM service_address AS s JOIN service_process AS g USING (upid) WHERE g.service_upid = x.service_upid), []) AS about
 FROM total AS x
 CROSS JOIN threshold AS h
+CROSS JOIN left_out AS o
 JOIN process AS p ON p.upid = x.service_upid
 LEFT JOIN answered AS a ON a.service_upid = x.service_upid
 WHERE x.crash_count >= h.crash_count

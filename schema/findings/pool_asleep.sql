@@ -6,7 +6,7 @@
 --   sleep and of the request are the same time and a thread of the process ended the sleep; or a lock with a known holder.
 --   Threads that wait for work (a condition variable, a new connection, the next request of a client) do not count. Critical
 --   from 95 %: almost no thread is ever free. A note if for half of this time or more the peer's event loop had nothing to do until
---   a timer of its own, or until a request: then the threads wait for news (long polling in RFC 6202, BLPOP of Redis)
+--   a timer of its own, or until a request, or for a quarter and for the rest until another client of that peer, which slept before, sent one: then the threads wait for news (long polling in RFC 6202, BLPOP of Redis)
 -- means: the pool only waits. More work than it has threads queues up before it, even if the CPUs are idle. Consumers of a
 --   queue on that peer look the same: they wait for work
 -- next: perfcase view thread_census: the threads, their states and where they sleep
@@ -20,7 +20,7 @@
 -- evidence: SELECT pid, comm, tid, peer, count(*) AS wait_count, sum(gap_ns) AS waited_ns FROM socket_answer
 --   WHERE is_client AND utid = writer_utid GROUP BY ALL ORDER BY waited_ns DESC, tid, peer
 WITH threshold AS (
-  SELECT 4 AS thread_count, 0.8 AS asleep_ratio, 0.95 AS critical_ratio, 5 AS wait_count, 0.9 AS same_ratio, 0.5 AS idle_ratio
+  SELECT 4 AS thread_count, 0.8 AS asleep_ratio, 0.95 AS critical_ratio, 5 AS wait_count, 0.9 AS same_ratio, 0.5 AS idle_ratio, 0.25 AS timer_ratio
 ), turn AS (
   SELECT utid, upid, comm, peer, ts_ns, answer_ts_ns, gap_ns,
     max(answer_ts_ns) OVER (PARTITION BY utid ORDER BY ts_ns, answer_ts_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) > ts_ns AS is_overlapping
@@ -65,13 +65,16 @@ WITH threshold AS (
   CROSS JOIN began AS b
   WHERE t.tid <> t.pid AND t.upid IS NOT NULL
 ), idle_peer AS (
-  SELECT m.upid, m.name, sum(b.duration_ns) AS idle_ns
+  SELECT m.upid, m.name, coalesce(sum(b.duration_ns) FILTER (b.cause <> 'sleep'), 0) AS idle_ns, sum(b.duration_ns) AS news_ns
   FROM blame AS b
   JOIN member AS m USING (utid)
   JOIN thread AS o ON o.utid = b.on_utid AND o.upid <> m.upid
   LEFT JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id
-  WHERE b.work = 'call' AND b.cause IN ('timeout', 'no_work') AND d.peer IS NULL AND b.on_call IN ('poll', 'ppoll', 'ppoll_time64', 'select', '_newselect',
-    'pselect6', 'pselect6_time64', 'epoll_wait', 'epoll_pwait', 'epoll_pwait2')
+  LEFT JOIN descriptor AS e ON e.descriptor_id = b.descriptor_id
+  -- The sleep of another client of that peer, before it sent it something: the news.
+  WHERE b.work = 'call' AND (b.cause = 'sleep' AND b.depth > 1 AND (o.utid, e.peer) IN (SELECT (utid, peer) FROM turn)
+    OR b.cause IN ('timeout', 'no_work') AND d.peer IS NULL AND b.on_call IN ('poll', 'ppoll', 'ppoll_time64', 'select', '_newselect',
+    'pselect6', 'pselect6_time64', 'epoll_wait', 'epoll_pwait', 'epoll_pwait2'))
   GROUP BY m.upid, m.name
 ), pool AS (
   SELECT upid, pid, name, count(*) AS thread_count, sum(greatest(life_ns, 0)) AS life_ns,
@@ -85,7 +88,7 @@ WITH threshold AS (
   GROUP BY m.upid, m.name, w.thing, w.about
 ), found AS (
   SELECT p.upid, p.pid, p.comms, p.thread_count, p.life_ns, a.thing, a.about, a.waiting_count, a.wait_count, a.wait_ns,
-    @ratio(a.wait_ns, p.life_ns) AS asleep_ratio, starts_with(a.thing, 'answers from') AND coalesce(i.idle_ns, 0) >= h.idle_ratio * a.wait_ns AS is_consumer
+    @ratio(a.wait_ns, p.life_ns) AS asleep_ratio, starts_with(a.thing, 'answers from') AND coalesce(i.idle_ns >= h.idle_ratio * a.wait_ns OR i.idle_ns >= h.timer_ratio * a.wait_ns AND i.news_ns >= h.idle_ratio * a.wait_ns, false) AS is_consumer
   FROM pool AS p
   JOIN asleep AS a USING (upid, name)
   LEFT JOIN idle_peer AS i USING (upid, name)

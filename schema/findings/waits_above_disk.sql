@@ -3,7 +3,7 @@
 --   request: its sleeps, less all the time in which any disk was busy, by /proc/diskstats. That time is half of the sleeps or more. A disk
 --   with a request in flight at a snapshot counts as busy on both sides of it, and all disks are added up, so the figure is the least
 --   that it can be. A sleep that a thread of a program ended does not count: that thread explains it. Critical from half of the
---   recording
+--   recording. It says who else sent half of the requests or bytes that the process's disk got, where they were traced (biotop)
 -- means: a faster disk changes nothing. The request was not given to the disk yet, or the answer was there: a limit of the control group (io.max), the limit of
 --   dirty pages (balance_dirty_pages), the journal of the file system, which one commit after the other goes through, a frozen file
 --   system, a queue above the device, or a file system of the network, which has no disk here. Where the thread slept tells
@@ -11,15 +11,15 @@
 -- next: perfcase view disk_utilization, cgroup_activity: what the disks did meanwhile, and the group's I/O pressure
 -- about: the disks that threads of the process waited for
 -- taught by: -
--- source: blame, block_device, block_io, descriptor, disk_utilization, followed_state, frame_label, proc_disk, proc_thread, process, recorded_span,
---   stack_entry, syscall, thread, workload_thread
+-- source: blame, block_device, block_io, descriptor, disk_by_process, disk_utilization, followed_state, frame_label, proc_disk, proc_thread, process, recorded_span,
+--   recorder_thread, stack_entry, syscall, thread, workload_thread
 -- evidence: SELECT t.comm, t.tid, s.name, count(*) AS call_count, sum(s.duration_ns) AS duration_total_ns, max(s.duration_ns) AS duration_max_ns FROM syscall AS s
 --   JOIN thread AS t USING (utid) WHERE s.name IN ('fsync', 'fdatasync', 'syncfs', 'sync', 'sync_file_range', 'msync', 'write', 'pwrite64', 'writev', 'pwritev')
 --   AND s.duration_ns >= 1000000 GROUP BY ALL ORDER BY duration_total_ns DESC, t.tid, s.name
 -- judged when: SELECT count(*) > 0 FROM disk_utilization
 -- not judged: what the disks did. It needs two snapshots of /proc/diskstats; perfcase-record takes them by default
 WITH threshold AS (
-  SELECT 1000000 AS call_ns, 0.1 AS recording_ratio, 0.5 AS critical_ratio, 0.5 AS gap_ratio
+  SELECT 1000000 AS call_ns, 0.1 AS recording_ratio, 0.5 AS critical_ratio, 0.5 AS gap_ratio, 0.5 AS sent_ratio
 ), interval_busy AS (
   SELECT u.ts_ns, u.interval_ns, CASE WHEN u.in_flight_count > 0 OR b.in_flight_count > 0 THEN u.interval_ns ELSE least(u.busy_ns, u.interval_ns) END AS busy_ns
   FROM disk_utilization AS u
@@ -80,6 +80,16 @@ WITH threshold AS (
   LEFT JOIN block_device AS v ON v.device = b.device
   WHERE b.cause = 'disk' AND t.upid IN (SELECT upid FROM total)
   GROUP BY t.upid
+), main_disk AS (
+  SELECT upid, device FROM disk_by_process WHERE upid IN (SELECT upid FROM total) QUALIFY row_number() OVER (PARTITION BY upid ORDER BY request_count DESC, device) = 1
+), neighbour AS (
+  SELECT m.upid, format('; meanwhile {} ({}) sent {:.1f} % of the {:,} requests to {} that were traced, {:.1f} % of {:.1f} MB', coalesce(d.title, d.process, '?'), d.pid,
+    100 * d.request_ratio, @whole(d.request_count / d.request_ratio), coalesce(d.device_name, d.device), coalesce(100 * d.bytes_ratio, 0), coalesce(d.request_bytes / d.bytes_ratio, 0) / 1e6) AS text
+  FROM main_disk AS m
+  JOIN disk_by_process AS d USING (device)
+  CROSS JOIN threshold AS h
+  WHERE greatest(d.request_ratio, d.bytes_ratio) >= h.sent_ratio AND d.upid NOT IN (SELECT upid FROM total) AND d.upid NOT IN (SELECT upid FROM recorder_thread WHERE upid IS NOT NULL)
+  QUALIFY row_number() OVER (PARTITION BY m.upid ORDER BY d.request_count DESC, d.upid) = 1
 ), place AS (
   SELECT e.stack_id, list_filter(list(l.label ORDER BY e.position DESC), lambda f: NOT regexp_matches(f, 'schedule|sched_switch|perf_')) AS labels
   FROM stack_entry AS e
@@ -94,10 +104,11 @@ SELECT
     x.call_count, CASE x.call_count WHEN 1 THEN ' call' ELSE ' calls' END, x.most.name, CASE WHEN x.most.target IS NULL THEN '' ELSE ' on ' || x.most.target END,
     x.duration_ns / 1e9, x.longest_ns / 1e6, x.asleep_ns / 1e9, x.busy_ns / 1e9,
     CASE WHEN x.request_count IS NULL THEN '' ELSE format(' (those {} of its requests that were traced: {:.2f} ms)', x.request_count, x.latency_ns / 1e6) END,
-    x.gap_ns / 1e9, CASE WHEN len(l.labels) > 0 THEN '; it slept in ' || array_to_string(l.labels[-4:], ' > ') ELSE '' END) AS message,
+    x.gap_ns / 1e9, CASE WHEN len(l.labels) > 0 THEN '; it slept in ' || array_to_string(l.labels[-4:], ' > ') ELSE '' END || coalesce(n.text, '')) AS message,
   @whole(x.gap_ns) AS cost_ns, k.disks AS about
 FROM total AS x
 CROSS JOIN threshold AS h
 LEFT JOIN process AS p USING (upid)
 LEFT JOIN disk AS k USING (upid)
+LEFT JOIN neighbour AS n USING (upid)
 LEFT JOIN place AS l ON l.stack_id = x.stack_id

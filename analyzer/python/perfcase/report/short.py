@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from perfcase.catalogue.causes import due, gaps
+from collections.abc import Iterator
+
+from perfcase.catalogue.causes import gaps
 from perfcase.report.document import Column
-from perfcase.report.page import NOT_THE_RECORDERS_NAME, Page
+from perfcase.report.page import NOT_THE_RECORDERS_NAME, Page, Row
+from perfcase.text import count, ratio
 
 TITLE = "In short"
 
 _TOP = 4
-_WAITS = 6
-_UNKNOWN = ("open", "not_recorded", "not_followed")
-_IDLE = ("sleep", "no_work", "interrupt", "stopped")
-"""Causes of waits that are nobody's fault, except for a request or a question that waits for them."""
-_KERNEL = ("kworker", "ksoftirqd", "migration/", "rcu_", "jbd2/", "kswapd", "kcompactd", "khugepaged")
-"""How the names of the kernel's own threads begin: what they wait for is nobody's work."""
-_READ = 50
-"""Rows of causes that are read for the first few that are not of the kernel's own threads."""
+_WAITS = 5
+_COMPUTES = 2
+_COMPUTES_RATIO = 0.1
+"""Where a process ran is not told if it had less of what all ran, or of one CPU."""
 
 _PROCESSES = {
     "comm": Column("who had the CPUs", left=True, limit=24),
@@ -31,13 +30,11 @@ _THREADS = {
     "run_queue_ns": Column("waited for a CPU", "ns"),
 }
 _CAUSES = {
-    "comm": Column("who waited", left=True, limit=18),
-    "work": Column("with", left=True),
-    "due": Column("for", left=True, limit=60),
-    "call": Column("in", left=True),
+    "waiter": Column("who waited with work", left=True, limit=28),
     "wait_ns": Column("time", "ns"),
     "wait_ratio": Column("of its waits", "ratio"),
     "wait_max_ns": Column("longest", "ns"),
+    "for": Column("for", left=True, limit=240),
 }
 _ERRORS = {
     "process": Column("what failed", left=True, limit=24),
@@ -66,6 +63,7 @@ _NOT_THE_RECORDERS = "(process IN (SELECT comm FROM recorder_thread WHERE comm I
 
 def write(page: Page) -> None:
     _cpus(page)
+    _computes(page)
     _waits(page)
     _failures(page)
 
@@ -84,24 +82,44 @@ def _cpus(page: Page) -> None:
         page.line("nobody recorded who had the CPUs", "quiet")
 
 
+def _computes(page: Page) -> None:
+    """Write where those who ran most did so."""
+    busy = f"run_ratio >= {_COMPUTES_RATIO} AND cpu_ratio >= {_COMPUTES_RATIO}"
+    rows = page.select("work_compute", where=busy, order="run_ns DESC, upid", limit=_COMPUTES)
+    told = [(row, list(_places(row))) for row in rows]
+    for row, places in told:
+        if places:
+            page.line(f"{row['process']} ({row['pid']}), {ratio(row['run_ratio'])} of what all ran: {'; '.join(places)}")
+    if any(places for _, places in told):
+        page.source("work_compute")
+
+
+def _places(row: Row) -> Iterator[str]:
+    if row["thread"]:
+        yield f"most in its threads {row['thread']}"
+    if row["function"]:
+        called = f", called from {row['caller']}" if row["caller"] else ""
+        yield f"{ratio(row['function_ratio'])} of its samples are in {row['function']}{called}"
+    if row["call"]:
+        yield f"it calls {row['call']} most, {count(row['call_count'])} times"
+
+
 def _waits(page: Page) -> None:
-    unknown, idle = (", ".join(f"'{cause}'" for cause in causes) for causes in (_UNKNOWN, _IDLE))
-    asked = "work IN ('request', 'call')"
-    known = f"cause NOT IN ({unknown}) AND ({asked} OR cause NOT IN ({idle}))"
     rows = page.select(
-        "blame_by_comm",
-        where=f"{known} AND {NOT_THE_RECORDERS_NAME} AND wait_ns >= 1000000",
-        order=f"{asked} DESC, wait_ns DESC, comm, cause, on_comm",
-        limit=_READ,
+        "work_wait", where="wait_ns >= 1000000", order="is_asked DESC, all_ns DESC, waiter, due", limit=_WAITS
     )
-    rows = [row for row in rows if not str(row["comm"]).startswith(_KERNEL)][:_WAITS]
     if rows:
-        page.table(_CAUSES, [{**row, "due": due(row)} for row in rows])
-        page.source("blame_by_comm")
+        page.table(_CAUSES, [{**row, "for": _cause(row)} for row in rows])
+        page.source("work_wait")
     elif page.has_rows("thread_time"):
         page.line("no thread waited a millisecond for anything but work", "quiet")
     if told := gaps(page.select("blame_gap")):
         page.line(told, "quiet")
+
+
+def _cause(row: Row) -> str:
+    others = f"this also held up {row['others']}" if row["others"] else None
+    return "; ".join(filter(None, (row["due"], row["through"], others)))
 
 
 def _failures(page: Page) -> None:

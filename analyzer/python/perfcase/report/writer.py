@@ -39,7 +39,7 @@ SECTIONS = (
 VIEWS = (
     "view_coverage", "use_method", "cpu_summary", "disk_summary", "memory_summary", "net_summary", "scheduler_summary", "tcp_summary",
     "vm_summary", "process_summary", "thread_time", "run_queue_latency", "run_queue_latency_by_thread", "off_cpu_by_comm",
-    "off_cpu_by_stack", "off_wake_by_comm", "blame_by_comm", "syscall_error", "lock_wait_by_comm", "syscall_summary", "profile_summary", "page_cache_summary", "block_summary",
+    "off_cpu_by_stack", "off_wake_by_comm", "blame_by_comm", "work_wait", "work_compute", "syscall_error", "lock_wait_by_comm", "syscall_summary", "profile_summary", "page_cache_summary", "block_summary",
     "irq_time", "cpu_frequency_summary", "pmc_summary",
 )  # fmt: skip
 """Views that sections read, of those that take time or that several read: they are worked out once, and kept with the capture."""
