@@ -1,7 +1,7 @@
 # make demo       record a short workload on this machine, import it, print the report
 # make check      after every edit: formatters, linters, unit tests, views and findings, house rules, docs; 3 minutes
 # make test       everything that a change must pass; 15 minutes on 2 CPUs from a clean clone
-# make test-long  the same tests with larger counts, in an order of chance
+# make test-long  the same tests with larger counts, in an order of chance; ONLY=tests/redaction: only these, also a single long test
 # Each installs first what it needs and is missing: .venv/bin/perfcase is the tool in a clone.
 
 SHELL := /bin/sh
@@ -57,9 +57,9 @@ test: lint $(SPEEDSCOPE)
 	$(PYTEST)
 
 test-long: export PERFCASE_TEST_SCALE ?= 1
-test-long: lint $(SPEEDSCOPE)
-	$(CARGO_TEST) --lib --tests
-	LD_PRELOAD=$(JEMALLOC) $(PYTHON) -m pytest -n auto -p randomly
+test-long: $(if $(ONLY),setup-tests,lint) $(SPEEDSCOPE)
+	$(if $(ONLY),,$(CARGO_TEST) --lib --tests)
+	LD_PRELOAD=$(JEMALLOC) $(PYTHON) -m pytest --durations=30 --durations-min=1 $(if $(ONLY),$(ONLY),-n auto -p randomly)
 
 fuzz:
 	@scripts/fuzz.sh $(TARGETS)

@@ -44,7 +44,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # Thousands of tests leave what lives on: to look through it often takes a fortieth of the time of the run.
     gc.set_threshold(50_000)
-    config.addinivalue_line("markers", "long: what another test asserts in another way; only make test-long runs it")
+    config.addinivalue_line(
+        "markers",
+        "long(takes): what another test asserts in another way, and its CPU time; only make test-long runs it",
+    )
 
 
 # What goes to one worker, by what its node ids hold (the longest part that fits); everything else goes module by module.

@@ -98,7 +98,7 @@ def test_the_profile(exported: Callable[[str], Path], connection: duckdb.DuckDBP
     assert counts == paths(connection, "count(*)")
 
 
-@pytest.mark.long  # Go builds its pprof for it, a minute of CPU time; test_the_profile reads the same figures
+@pytest.mark.long("1 min")  # Go builds its pprof for it; test_the_profile reads the same figures
 @pytest.mark.skipif(shutil.which("go") is None, reason="Go, which has pprof, is not installed")
 @pytest.mark.parametrize(("kind", "index", "unit"), [("period", EVENT, "nanoseconds"), ("count", "samples", "auto")])
 def test_go_tool_pprof(

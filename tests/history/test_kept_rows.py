@@ -98,7 +98,7 @@ def wanted_of(view: View) -> list[Metric]:
     return found
 
 
-@pytest.mark.long
+@pytest.mark.long("more than 2 min")
 def test_every_view_says_what_each_capture_says(folders: list[Path]) -> None:
     """All that is kept, and all that has no rows; of a view of many rows nothing is kept."""
     answered, many = compared(folders, load_views())
