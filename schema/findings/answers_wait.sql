@@ -84,7 +84,7 @@ WITH threshold AS (
   GROUP BY upid, on_target, file
   QUALIFY row_number() OVER (PARTITION BY upid, on_target ORDER BY sum(wait_ns) DESC, file) = 1
 ), disk_waiter AS (
-  -- Those that have a tenth of it or more: the others hardly stand in that queue.
+  -- Those that have a tenth of it or more. The others are not what that queue consists of.
   SELECT upid, on_target, done_upid
   FROM due
   CROSS JOIN threshold AS h
