@@ -11,8 +11,8 @@
 --   between two equally long questions to one peer, of which the first was answered or refused, is a retry with back-off ("Site Reliability Engineering",
 --   chapter 22): the peer is named. Where no one cause has that much, what one other process did meanwhile counts as one: that it ran, waited for a CPU, a quota or a disk, and what is not
 --   known of it, if that is less than half. This is what the critical path of Perfetto's standard library has of a waker. The parts are told.
---   Of a disk, who else sent half of what it got (USE method; biotop), where requests to it were traced. If a service waits, by way of another one,
---   for its own address, both wait for each other (a circle in the graph of who waits for whom)
+--   For a disk it says who else sent half of what it got (USE method; biotop), where requests to it were traced. If a service waits, by way of another one,
+--   for its own address, both wait for each other (a circle in the graph of waits)
 -- means: a faster service changes nothing: what it waits for decides. Where a timer decides, it may be meant to. A thread that had nothing to do and still made others wait
 --   holds something (a lock, a row of a database, a slot of a pool) until its own client says more. Its client stands there, where that
 --   was recorded, with what it waited for itself, and its command line at the moments at which it was read meanwhile: some programs write into it what they do (PostgreSQL's update_process_title: idle in transaction). One lock for all
@@ -84,7 +84,7 @@ WITH threshold AS (
   GROUP BY upid, on_target, file
   QUALIFY row_number() OVER (PARTITION BY upid, on_target ORDER BY sum(wait_ns) DESC, file) = 1
 ), disk_waiter AS (
-  -- Those that have a tenth of it or more: the others hardly stand in that queue.
+  -- Those that have a tenth of it or more. The others are not what that queue consists of.
   SELECT upid, on_target, done_upid
   FROM due
   CROSS JOIN threshold AS h
@@ -174,7 +174,7 @@ WITH threshold AS (
     AND t.upid IN (SELECT upid FROM proc_command GROUP BY upid HAVING count(DISTINCT command_line) > 1)
   GROUP BY f.service_upid
 ), awaited_part AS (
-  -- What was done meanwhile by the one that was waited for: a process of its own, or a service with its workers. Of who waited for a CPU only the waker itself is known.
+  -- What was done meanwhile by the one that was waited for: a process of its own, or a service with its workers. If a CPU was waited for, only the waker itself is known.
   SELECT f.service_upid AS upid, CASE WHEN g.service_upid <> f.service_upid THEN g.service_upid ELSE w.upid END AS on_upid,
     CASE WHEN b.cause IN ('cpu_taken', 'cpu_idle') THEN 'cpu' ELSE b.cause END AS cause, sum(b.duration_ns::HUGEINT * b.work_count) AS wait_ns, sum(b.duration_ns) AS thread_ns,
     coalesce(bool_or(g.service_upid = f.service_upid), false) AS is_sibling
@@ -209,7 +209,7 @@ WITH threshold AS (
   )
   GROUP BY upid, on_upid
 ), awaited_title AS (
-  -- Of who writes into it what it does.
+  -- For programs that write into it what they do.
   SELECT upid, on_upid, mode(command_line ORDER BY command_line) AS command_line
   FROM (
     SELECT DISTINCT a.upid, a.on_upid, r.ts_ns, r.command_line
@@ -250,7 +250,7 @@ WITH threshold AS (
   GROUP BY a.upid, a.on_upid, k.upid
   QUALIFY k.upid IS NOT NULL AND 2 * sum(r.duration_ns) > sum(sum(r.duration_ns)) OVER (PARTITION BY a.upid, a.on_upid)
 ), known AS (
-  SELECT a.*, format('{} ({})', coalesce(q.name, '?'), q.pid) AS whom, coalesce(format('; its command line then: {}{}', left(t.command_line, h.shown_count),
+  SELECT a.*, format('{} ({})', coalesce(q.name, '?'), q.pid) AS shown, coalesce(format('; its command line then: {}{}', left(t.command_line, h.shown_count),
       CASE WHEN length(t.command_line) > h.shown_count THEN '…' ELSE '' END), '') || coalesce(format('; its client: {} ({})', coalesce(k.name, '?'), k.pid), '') AS more
   FROM awaited AS a
   JOIN process AS q ON q.upid = a.on_upid
@@ -327,7 +327,7 @@ UNION ALL
 SELECT
   @severity(s.request_ns_avg >= h.critical_ns, true) AS severity, format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject,
   format('{} requests{} took {:.1f} ms on average; {:.1f} % of that time they waited for {}{}, which {}{}', s.request_count, coalesce(' at ' || d.address, ''), s.request_ns_avg / 1e6,
-    100 * c.wait_ns / s.total_ns, CASE WHEN c.is_sibling THEN 'another of its processes, ' ELSE '' END, c.whom, c.parts, c.more) AS message,
+    100 * c.wait_ns / s.total_ns, CASE WHEN c.is_sibling THEN 'another of its processes, ' ELSE '' END, c.shown, c.parts, c.more) AS message,
   @whole(c.thread_ns) AS cost_ns, (SELECT list('requests of ' || a.address ORDER BY a.address) FROM service_address AS a JOIN service_process AS f USING (upid) WHERE f.service_upid = c.upid) AS about
 FROM known AS c
 JOIN served AS s USING (upid)

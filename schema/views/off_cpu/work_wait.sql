@@ -1,4 +1,4 @@
--- work_wait: what each process with work waited for most, whoever did it in the end, and who else that held up
+-- work_wait: what each process with work waited for most, followed to the end, and who else that held up
 -- grain: a cause that had a tenth or more of what processes of one name waited while they had work, the three that had most of it; each cause once, where it is nearest
 -- source: blame, block_device, descriptor, frame, frame_label, proc_thread, process, service_address, service_process, socket_turn, stack, thread, workload_thread
 -- caveat: work is a request to answer, an answer to come, a command to end: as in blame, of which this adds up the rows; the critical path of Perfetto's standard library and the cascaded redistribution of wPerf (OSDI 2018), for all threads
@@ -106,7 +106,7 @@ WITH setting AS (
       WHEN c.on_name = c.name THEN format('{} of its threads, {} most', c.comm_count, c.on_comm)
       WHEN c.on_count > 1 THEN format('{} processes {}', c.on_count, c.on_name)
       WHEN c.comm_count = 1 AND c.on_comm <> c.on_name THEN format('the thread {} of {} ({})', c.on_comm, c.on_name, c.on_pid)
-      ELSE format('{} ({})', c.on_name, c.on_pid) END AS whom
+      ELSE format('{} ({})', c.on_name, c.on_pid) END AS on_shown
   FROM ordered AS c
   JOIN held_up AS e ON e.cause = c.cause AND e.on_name IS NOT DISTINCT FROM c.on_name AND e.on_target IS NOT DISTINCT FROM c.on_target
   LEFT JOIN frame_label AS l ON l.frame_id = c.frame_id
@@ -114,10 +114,10 @@ WITH setting AS (
   WHERE c.place = 1
 )
 SELECT shown AS waiter, is_asked,
-  CASE WHEN cause = 'not_recorded' THEN format('{}, which {}', whom, CASE WHEN run_ns = wait_ns THEN 'ran' || coalesce(format(' (most in {})', label), '') WHEN run_ns = 0 THEN 'did what was not recorded'
+  CASE WHEN cause = 'not_recorded' THEN format('{}, which {}', on_shown, CASE WHEN run_ns = wait_ns THEN 'ran' || coalesce(format(' (most in {})', label), '') WHEN run_ns = 0 THEN 'did what was not recorded'
         ELSE format('ran for {:.2f} s{}, and did what was not recorded', run_ns / 1e9, coalesce(format(' (most in {})', label), '')) END)
       || coalesce(format(' (in {})', on_call), '')
-    ELSE @due(NULL, cause, CASE WHEN depth = 0 AND cause IN ('network', 'disk', 'timeout', 'open') THEN NULL ELSE whom END,
+    ELSE @due(NULL, cause, CASE WHEN depth = 0 AND cause IN ('network', 'disk', 'timeout', 'open') THEN NULL ELSE on_shown END,
       CASE WHEN ends_with(on_target, ':*') THEN format('clients at {}', on_target) ELSE on_target END, on_call) || CASE cause WHEN 'running' THEN coalesce(format(', most in {}', label), '') WHEN 'disk' THEN coalesce(', most of it for ' || file, '') ELSE '' END END AS due,
   CASE WHEN address IS NOT NULL THEN 'asked at ' || address WHEN depth > 0 AND own.call IS NOT NULL THEN format('{}{}', own.call, coalesce(' on ' || own.target, '')) WHEN cause = 'network' THEN calls END AS through,
   @whole(wait_ns) AS wait_ns, @ratio(wait_ns, total_ns) AS wait_ratio, @whole(part_count) AS wait_count, longest_ns AS wait_max_ns, @whole(all_ns) AS all_ns, others

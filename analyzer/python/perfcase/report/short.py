@@ -13,6 +13,10 @@ TITLE = "In short"
 
 _TOP = 4
 _WAITS = 5
+_KERNEL = ("kworker", "ksoftirqd", "migration/", "rcu_", "jbd2/", "kswapd", "kcompactd", "khugepaged")
+"""How the names of the kernel's own threads begin: what they wait for is nobody's work. Without /proc nothing else says it."""
+_READ = 50
+"""Rows of causes that are read for the first few that are not of the kernel's own threads."""
 _COMPUTES = 2
 _COMPUTES_RATIO = 0.1
 """Where a process ran is not told if it had less of what all ran, or of one CPU."""
@@ -89,7 +93,9 @@ def _computes(page: Page) -> None:
     told = [(row, list(_places(row))) for row in rows]
     for row, places in told:
         if places:
-            page.line(f"{row['process']} ({row['pid']}), {ratio(row['run_ratio'])} of what all ran: {'; '.join(places)}")
+            page.line(
+                f"{row['process']} ({row['pid']}), {ratio(row['run_ratio'])} of what all ran: {'; '.join(places)}"
+            )
     if any(places for _, places in told):
         page.source("work_compute")
 
@@ -106,8 +112,9 @@ def _places(row: Row) -> Iterator[str]:
 
 def _waits(page: Page) -> None:
     rows = page.select(
-        "work_wait", where="wait_ns >= 1000000", order="is_asked DESC, all_ns DESC, waiter, due", limit=_WAITS
+        "work_wait", where="wait_ns >= 1000000", order="is_asked DESC, all_ns DESC, waiter, due", limit=_READ
     )
+    rows = [row for row in rows if not str(row["waiter"]).startswith(_KERNEL)][:_WAITS]
     if rows:
         page.table(_CAUSES, [{**row, "for": _cause(row)} for row in rows])
         page.source("work_wait")
