@@ -35,6 +35,7 @@ class Figures:
     def __init__(self, views: Iterable[View]) -> None:
         self._views = {view.name: view for view in views if view.diff}
         self._rows = duckdb.connect()
+        query.avoid_faults(self._rows)
         query.give_room(self._rows)
         self._rows.execute("CREATE TABLE figure (capture INTEGER, id UBIGINT, value DOUBLE)")
         # Those of folders that keep nothing: they may not be written, or have more figures than a file is kept of.
