@@ -43,7 +43,9 @@ def test_diff_says_it_in_a_sentence(printed: Printed) -> None:
 
 def test_the_report_says_it_on_its_first_screen(printed: Printed) -> None:
     lines = printed("report", POST).splitlines()[:12]
-    assert any(SERVICE_B in line and "vert.x-eventloo  request" in line for line in lines)
+    assert any(
+        line.startswith("  java ") and f"data from {SERVICE_B}, by its thread vert.x-eventloo" in line for line in lines
+    )
 
 
 def test_the_event_loops_wait_at_service_b_and_wake_the_executors(rows: QueryRows) -> None:

@@ -125,8 +125,13 @@ def _waits(page: Page) -> None:
 
 
 def _cause(row: Row) -> str:
+    through = row["through"]
+    if through:
+        call, _, place = through.partition(" on ")
+        # The end of the connection stands there already.
+        through = call if place and place in row["due"] else through
     others = f"this also held up {row['others']}" if row["others"] else None
-    return "; ".join(filter(None, (row["due"], row["through"], others)))
+    return "; ".join(filter(None, (row["due"], through, others)))
 
 
 def _failures(page: Page) -> None:
