@@ -70,7 +70,7 @@ def is_fake(connection: query.duckdb.DuckDBPyConnection) -> bool:
 
 @pytest.mark.parametrize("name", ["x86_64-scheduling/x", *MORE])
 def test_what_is_kept_is_what_the_views_say(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(MEMORY, "2G")  # for all rules in one plan
+    monkeypatch.setenv(MEMORY, "4G")  # for all rules in one plan
     folder = tmp_path / "a.case"
     shutil.copytree(imported(SAMPLES / f"{name}.perfcase").folder, folder, ignore=shutil.ignore_patterns("kept"))
     case = store.open_case(folder)
@@ -174,7 +174,7 @@ def test_the_report_reads_what_is_kept(case: store.Case) -> None:
 
 
 def test_the_second_question_is_answered_by_what_is_kept(case: store.Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(MEMORY, "2G")  # for all rules in one plan
+    monkeypatch.setenv(MEMORY, "4G")  # for all rules in one plan
     fake(case)
     assert is_fake(query.connect(case.folder))
     assert query.connect(case.folder).execute("SELECT count(*) FROM finding WHERE finding = 'kept'").fetchone() == (0,)

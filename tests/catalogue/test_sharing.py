@@ -29,7 +29,7 @@ def _own(sample: str, place: Path) -> Path:
 
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_the_findings_are_the_same(sample: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(MEMORY, "2G")  # for all rules in one plan
+    monkeypatch.setenv(MEMORY, "4G")  # for all rules in one plan
     folder = _own(f"{sample}.perfcase", tmp_path)
     answers = []
     for is_shared in (False, True):
@@ -140,7 +140,7 @@ class _Watched:
 
 def test_a_rule_that_fails_takes_no_other_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Such as one that needs more memory than there is. It is not judged, the command ends with its error, and nothing is kept."""
-    monkeypatch.setenv(MEMORY, "2G")  # for all rules in one plan
+    monkeypatch.setenv(MEMORY, "4G")  # for all rules in one plan
     folder = _own("d-nagle/tcp.perfcase", tmp_path)
     with query.connect(folder) as connection:
         rows = connection.execute("FROM finding").fetchall()
@@ -198,7 +198,7 @@ def test_a_table_of_many_rows_stays_in_its_file(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_view_that_fails_is_left_to_its_reader(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(MEMORY, "2G")  # for all rules in one plan
+    monkeypatch.setenv(MEMORY, "4G")  # for all rules in one plan
     with query.connect(_own("d-nagle/tcp.perfcase", tmp_path)) as connection:
         connection.execute("CREATE TEMP VIEW recorded_span AS SELECT error('no') AS table_name")
         sharing.share(connection, sharing.FINDINGS)
