@@ -15,6 +15,7 @@ from perfcase.catalogue.rules import load_rules
 from perfcase.catalogue.schema import literal
 from perfcase.catalogue.views import create_view, load_views, with_dependencies
 from tests.support.cli import perfcase
+from tests.support.fakecase import make_case
 from tests.support.imports import imported
 
 ROOT = Path(__file__).parents[2]
@@ -89,6 +90,15 @@ def test_what_is_not_asked_has_no_rows(sample: Path) -> None:
         fed = {name for (name,) in connection.execute("SELECT view_name FROM view_coverage WHERE is_fed").fetchall()}
         assert idle & fed & rules.keys()
         assert fed & rules.keys() - idle
+
+
+def test_a_part_may_have_rows_that_the_whole_has_not(tmp_path: Path) -> None:
+    """The levels of a part are made of its own states."""
+    case = store.open_case(make_case(tmp_path / "one.case", {"capture": [{"capture_id": "a", "duration_ns": 10**9}]}))
+    with query.connect(case.folder) as connection, open_window(case, 0, 10**9) as window:
+        assert connection.execute("SELECT count(*) FROM unclaimed_level").fetchall() == [(0,)]
+        assert "unclaimed_cpus" in sharing.without_rows(connection)
+        assert "unclaimed_cpus" not in sharing.without_rows(window)
 
 
 def test_values_are_those_of_the_rows() -> None:

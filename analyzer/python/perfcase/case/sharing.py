@@ -16,7 +16,7 @@ from perfcase.case.parsed import parsed
 from perfcase.case.query import sql_error, whole
 from perfcase.case.window import is_cut
 from perfcase.catalogue.rules import Rule, enough, fired, fired_columns, judged, load_rules, sorted_findings
-from perfcase.catalogue.schema import literal, quote
+from perfcase.catalogue.schema import literal, load_tables, quote
 from perfcase.catalogue.view import View
 from perfcase.catalogue.views import load_views, with_dependencies
 from perfcase.errors import PerfcaseError
@@ -90,6 +90,7 @@ def without_rows(connection: duckdb.DuckDBPyConnection) -> set[str]:
     needed: dict[str, dict[int, dict[tuple[str, str | None], set[str]]]] = {}
     for view, alternative, table, column, value in connection.execute("FROM needed_value").fetchall():
         needed.setdefault(view, {}).setdefault(alternative, {}).setdefault((table, column), set()).add(value)
+    is_whole = whole(connection) is not None
     try:
         rows = dict(connection.execute("FROM table_rows").fetchall())
         values = {(t, c): {*v} for t, c, v in connection.execute("FROM column_values").fetchall()}
@@ -99,6 +100,9 @@ def without_rows(connection: duckdb.DuckDBPyConnection) -> set[str]:
         return set()
 
     def is_there(table: str, column: str | None, wanted: set[str]) -> bool:
+        # A part may have a row of a derived table where the whole has none.
+        if not is_whole and load_tables()[table].derived:
+            return True
         return rows.get(table, 0) > 0 and not wanted.isdisjoint(values.get((table, column), wanted))
 
     return {
