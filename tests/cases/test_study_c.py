@@ -44,7 +44,8 @@ def test_diff_says_it_in_a_sentence(printed: Printed) -> None:
 def test_the_report_says_it_on_its_first_screen(printed: Printed) -> None:
     lines = printed("report", POST).splitlines()[:12]
     assert any(
-        line.startswith("  java ") and f"data from {SERVICE_B}, by its thread vert.x-eventloo" in line for line in lines
+        line.startswith("  java (") and f"for data from {SERVICE_B}, by its thread vert.x-eventloo" in line
+        for line in lines
     )
 
 

@@ -101,6 +101,7 @@ EXPECTED: dict[str, dict[str, float]] = {
         "retransmit_max_ratio": 1.75,
     },
     "process_summary": {"cpu_ratio": 0.3, "cpu_max_ratio": 0.3},
+    "work_compute": {"cpu_ratio": 0.3},
     "tcp_activity": {
         "active_open_per_s": 20, "passive_open_per_s": 40, "in_segment_per_s": 60, "out_segment_per_s": 80,
         "attempt_fail_per_s": 100, "established_reset_per_s": 120, "retransmit_per_s": 140, "in_error_per_s": 160,

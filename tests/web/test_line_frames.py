@@ -107,7 +107,8 @@ def test_what_is_shifted_is_what_would_be_drawn(part: str, density: float, low: 
         assert different < EDGES
     settled(page)
     for shifted, drawn, different in page.see(SCROLLED):
-        assert (shifted >= 3) == can_shift
+        # How often depends on how busy the machine is: what scrolls in between is drawn.
+        assert (shifted > 0) == can_shift
         assert drawn == "whole"
         assert different < EDGES
 

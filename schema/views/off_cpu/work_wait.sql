@@ -118,7 +118,7 @@ SELECT shown AS waiter, is_asked,
         ELSE format('ran for {:.2f} s{}, and did what was not recorded', run_ns / 1e9, coalesce(format(' (most in {})', label), '')) END)
       || coalesce(format(' (in {})', on_call), '')
     ELSE @due(NULL, cause, CASE WHEN depth = 0 AND cause IN ('network', 'disk', 'timeout', 'open') THEN NULL ELSE on_shown END,
-      CASE WHEN ends_with(on_target, ':*') THEN format('clients at {}', on_target) ELSE on_target END, on_call) || CASE cause WHEN 'running' THEN coalesce(format(', most in {}', label), '') WHEN 'disk' THEN coalesce(', most of it for ' || file, '') ELSE '' END END AS due,
+      CASE WHEN on_target LIKE '%:*' THEN format('clients at {}', on_target) ELSE on_target END, on_call) || CASE cause WHEN 'running' THEN coalesce(format(', most in {}', label), '') WHEN 'disk' THEN coalesce(', most of it for ' || file, '') ELSE '' END END AS due,
   CASE WHEN address IS NOT NULL THEN 'asked at ' || address WHEN depth > 0 AND own.call IS NOT NULL THEN format('{}{}', own.call, coalesce(' on ' || own.target, '')) WHEN cause = 'network' THEN calls END AS through,
   @whole(wait_ns) AS wait_ns, @ratio(wait_ns, total_ns) AS wait_ratio, @whole(part_count) AS wait_count, longest_ns AS wait_max_ns, @whole(all_ns) AS all_ns, others
 FROM worded

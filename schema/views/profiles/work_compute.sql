@@ -68,7 +68,7 @@ WITH setting AS (
   QUALIFY row_number() OVER (PARTITION BY f.service_upid ORDER BY count(*) DESC, s.name) = 1
 )
 SELECT p.name AS process, p.pid, b.upid, @whole(b.run_ns) AS run_ns, @ratio(b.run_ns, b.all_ns) AS run_ratio,
-  @ratio(b.run_ns, (SELECT duration_ns FROM recorded_span WHERE table_name = 'thread_state')) AS cpu_ratio, CASE WHEN b.comm <> p.name AND b.most_ns >= h.thread_ratio * b.run_ns THEN b.comm END AS thread,
+  @ratio(b.run_ns, (SELECT max(duration_ns) FROM recorded_span WHERE table_name = 'thread_state')) AS cpu_ratio, CASE WHEN b.comm <> p.name AND b.most_ns >= h.thread_ratio * b.run_ns THEN b.comm END AS thread,
   CASE WHEN t.total >= h.samples THEN t.symbol END AS function, CASE WHEN t.total >= h.samples THEN @ratio(t.most, t.total) END AS function_ratio, CASE WHEN t.total >= h.samples THEN c.dso END AS caller,
   CASE WHEN k.call_count >= h.calls_per_s * b.run_ns / 1e9 THEN k.name END AS call, CASE WHEN k.call_count >= h.calls_per_s * b.run_ns / 1e9 THEN k.call_count END AS call_count
 FROM busy AS b

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from perfcase.catalogue.causes import gaps
 from perfcase.report.document import Column
 from perfcase.report.page import NOT_THE_RECORDERS_NAME, Page, Row
-from perfcase.text import count, ratio
+from perfcase.text import count, duration, ratio
 
 TITLE = "In short"
 
@@ -32,13 +32,6 @@ _THREADS = {
     "comm": Column("who had the CPUs", left=True, limit=24),
     "on_cpu_ns": Column("CPU time", "ns"),
     "run_queue_ns": Column("waited for a CPU", "ns"),
-}
-_CAUSES = {
-    "waiter": Column("who waited with work", left=True, limit=28),
-    "wait_ns": Column("time", "ns"),
-    "wait_ratio": Column("of its waits", "ratio"),
-    "wait_max_ns": Column("longest", "ns"),
-    "for": Column("for", left=True, limit=240),
 }
 _ERRORS = {
     "process": Column("what failed", left=True, limit=24),
@@ -115,8 +108,13 @@ def _waits(page: Page) -> None:
         "work_wait", where="wait_ns >= 1000000", order="is_asked DESC, all_ns DESC, waiter, due", limit=_READ
     )
     rows = [row for row in rows if not str(row["waiter"]).startswith(_KERNEL)][:_WAITS]
+    for row in rows:
+        # A line each, not a table: a narrow terminal would cut the cause, which is what is asked for.
+        page.line(
+            f"{row['waiter']} waited {duration(row['wait_ns'])} with work, {ratio(row['wait_ratio'])} of its waits,"
+            f" the longest {duration(row['wait_max_ns'])}, for {_cause(row)}"
+        )
     if rows:
-        page.table(_CAUSES, [{**row, "for": _cause(row)} for row in rows])
         page.source("work_wait")
     elif page.has_rows("thread_time"):
         page.line("no thread waited a millisecond for anything but work", "quiet")
