@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from perfcase.catalogue.causes import gaps
 from perfcase.report.document import Column
 from perfcase.report.page import NOT_THE_RECORDERS_NAME, Page, Row
-from perfcase.text import count, duration, ratio
+from perfcase.text import count, duration, ratio, shorten
 
 TITLE = "In short"
 
@@ -17,6 +17,9 @@ _KERNEL = ("kworker", "ksoftirqd", "migration/", "rcu_", "jbd2/", "kswapd", "kco
 """How the names of the kernel's own threads begin: what they wait for is nobody's work. Without /proc nothing else says it."""
 _READ = 50
 """Rows of causes that are read for the first few that are not of the kernel's own threads."""
+_NAME_CHARS = 60
+_CAUSE_CHARS = 240
+"""Names in a capture may have any length: one that is longer would be the whole screen."""
 _COMPUTES = 2
 _COMPUTES_RATIO = 0.1
 """Where a process ran is not told if it had less of what all ran, or of one CPU."""
@@ -87,7 +90,7 @@ def _computes(page: Page) -> None:
     for row, places in told:
         if places:
             page.line(
-                f"{row['process']} ({row['pid']}), {ratio(row['run_ratio'])} of what all ran: {'; '.join(places)}"
+                f"{_named(row['process'])} ({row['pid']}), {ratio(row['run_ratio'])} of what all ran: {'; '.join(places)}"
             )
     if any(places for _, places in told):
         page.source("work_compute")
@@ -95,10 +98,10 @@ def _computes(page: Page) -> None:
 
 def _places(row: Row) -> Iterator[str]:
     if row["thread"]:
-        yield f"most in its threads {row['thread']}"
+        yield f"most in its threads {_named(row['thread'])}"
     if row["function"]:
-        called = f", called from {row['caller']}" if row["caller"] else ""
-        yield f"{ratio(row['function_ratio'])} of its samples are in {row['function']}{called}"
+        called = f", called from {_named(row['caller'])}" if row["caller"] else ""
+        yield f"{ratio(row['function_ratio'])} of its samples are in {_named(row['function'])}{called}"
     if row["call"]:
         yield f"it calls {row['call']} most, {count(row['call_count'])} times"
 
@@ -111,7 +114,7 @@ def _waits(page: Page) -> None:
     for row in rows:
         # A line each, not a table: a narrow terminal would cut the cause, which is what is asked for.
         page.line(
-            f"{row['waiter']} waited {duration(row['wait_ns'])} with work, {ratio(row['wait_ratio'])} of its waits,"
+            f"{_named(row['waiter'])} waited {duration(row['wait_ns'])} with work, {ratio(row['wait_ratio'])} of its waits,"
             f" the longest {duration(row['wait_max_ns'])}, for {_cause(row)}"
         )
     if rows:
@@ -129,7 +132,11 @@ def _cause(row: Row) -> str:
         # The end of the connection stands there already.
         through = call if place and place in row["due"] else through
     others = f"this also held up {row['others']}" if row["others"] else None
-    return "; ".join(filter(None, (row["due"], through, others)))
+    return shorten("; ".join(filter(None, (row["due"], through, others))), _CAUSE_CHARS)
+
+
+def _named(name: object) -> str:
+    return shorten(str(name), _NAME_CHARS)
 
 
 def _failures(page: Page) -> None:
