@@ -147,22 +147,23 @@ def needed_values() -> Rows:
     capture_tables = load_tables()
     rules = {name: rule.view() for name, rule in load_rules().items()}
     for name, alternatives in value_needs(load_views() | rules).items():
-        told = [[each for each in one if isinstance(each, Values) or each in capture_tables] for one in alternatives]
-        if not any(isinstance(each, Values) or capture_tables[each].made_of for one in told for each in one):
+        told = [
+            [
+                (each.table, each.column, sorted(each.values)) if isinstance(each, Values) else (each, None, [None])
+                for each in one
+                if isinstance(each, Values) or each in capture_tables
+            ]
+            for one in alternatives
+        ]
+        if not any(column or capture_tables[table].made_of for one in told for table, column, _ in one):
             continue
-        for number, one in enumerate(sorted(told, key=str)):
-            for each in sorted(one, key=str):
-                table, column, values = each if isinstance(each, Values) else (each, None, [None])
-                rows += [
-                    {
-                        "view_name": name,
-                        "alternative": number,
-                        "table_name": table,
-                        "column_name": column,
-                        "value": value,
-                    }
-                    for value in sorted(values)
-                ]
+        # In one order in each process: that of a set is by chance.
+        for number, one in enumerate(sorted((sorted(one, key=str) for one in told), key=str)):
+            rows += [
+                {"view_name": name, "alternative": number, "table_name": table, "column_name": column, "value": value}
+                for table, column, values in one
+                for value in values
+            ]
     return rows
 
 

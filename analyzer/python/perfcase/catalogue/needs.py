@@ -173,7 +173,7 @@ def _relation(table: dict[str, Any], scope: _Scope) -> Needs:
         return right
     if joined in ("OUTER", "FULL"):
         return either((left, right))
-    return reduce(both, (left, right, _values(table.get("condition"), scope)))
+    return reduce(both, (left, right, ALWAYS if scope.views is None else _filter(table.get("condition"), scope)))
 
 
 def _table(name: str, scope: _Scope) -> Needs:
@@ -193,17 +193,11 @@ def _filter(condition: dict[str, Any] | None, scope: _Scope) -> Needs:
         return _node(condition["subquery"]["node"], scope)
     if condition["type"] == "CONJUNCTION_OR" and scope.views is not None:
         return either(_filter(child, scope) for child in condition["children"])
-    return _values(condition, scope)
+    return ALWAYS if scope.views is None else _values(condition, scope)
 
 
-def _values(condition: dict[str, Any] | None, scope: _Scope) -> Needs:
-    """Return the needs of comparisons with text: a column that is one of some words."""
-    if not condition or scope.views is None:
-        return ALWAYS
-    if condition["type"] == "CONJUNCTION_AND":
-        return reduce(both, (_values(child, scope) for child in condition["children"]))
-    if condition["type"] == "CONJUNCTION_OR":
-        return either(_values(child, scope) for child in condition["children"])
+def _values(condition: dict[str, Any], scope: _Scope) -> Needs:
+    """Return the needs of a comparison with text: a column that is one of some words."""
     if condition["type"] == "COMPARE_EQUAL":
         column, *words = condition["left"], condition["right"]
     elif condition["type"] == "COMPARE_IN":
