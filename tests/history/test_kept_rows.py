@@ -11,8 +11,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from perfcase.case import database, query, sharing
 from perfcase.case import kept as case_kept
-from perfcase.case import query, sharing
 from perfcase.case.kept import have_findings
 from perfcase.case.sharing import FINDINGS
 from perfcase.catalogue.view import View
@@ -231,6 +231,19 @@ def varint(value: int) -> bytes:
 def test_rows_of_other_tables_are_not_read(copies: list[Path]) -> None:
     (copies[1] / "tables" / "thread.parquet").touch()
     assert read(copies, on_cpu()).keys() == {copies[0], copies[2]}
+
+
+def test_no_other_file_can_be_read(copies: list[Path]) -> None:
+    """A condition is the user's: it reads nothing but the rows that are asked for."""
+    template = database.template_at_hand()
+    assert template
+    one, other = file_of(copies[0]), file_of(copies[0], "finding")
+    with query.over_files(template, [one]) as connection:
+        asked = "SELECT count(*) FROM read_parquet($1)"
+        connection.execute(asked, [glob.escape(str(one))]).fetchall()
+        for path in (other, copies[0] / "tables" / "thread.parquet", copies[1] / "tables" / "capture.parquet"):
+            with pytest.raises(duckdb.PermissionException):
+                connection.execute(asked, [glob.escape(str(path))]).fetchall()
 
 
 def test_an_unknown_duration_is_asked_for(copies: list[Path]) -> None:

@@ -14,6 +14,7 @@ import math
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -68,15 +69,27 @@ class Kept:
 
     def path(self, name: str) -> Path:
         """Return where a file of this name is kept."""
-        return self.folder / KEPT / f"{self.version}-{name}"
+        return Path(self._place(name))
+
+    def size_bytes(self, name: str) -> int | None:
+        """Return the size of the file that is kept under this name; None if there is none: a pipe or device at this path is no file."""
+        try:
+            found = self.path(name).stat()
+        except (OSError, ValueError):
+            return None
+        return found.st_size if stat.S_ISREG(found.st_mode) else None
 
     def has(self, name: str) -> bool:
-        """Return whether a file of this name is kept; a pipe or device at this path is none."""
-        return self.path(name).is_file()
+        """Return whether a file of this name is kept."""
+        return self.size_bytes(name) is not None
+
+    def _place(self, name: str) -> str:
+        # Without objects for paths: a history looks at some files of each of a thousand captures.
+        return f"{self.folder}/{KEPT}/{self.version}-{name}"
 
     def parquet(self, view: str) -> str:
         """Return the pattern of the file with the rows of a view."""
-        return glob.escape(str(self.path(f"{view}.parquet")))
+        return glob.escape(self._place(f"{view}.parquet"))
 
     def recall(self, name: str) -> Any:  # noqa: ANN401 - as JSON has it
         """Return the value that is kept under this name; None where there is none, or one that cannot be read."""

@@ -58,8 +58,7 @@ def one_database(
     path: Path, folders: Sequence[Path], sharers: int
 ) -> Iterator[Callable[[Path], duckdb.DuckDBPyConnection]]:
     """Provide connections as ``connect`` makes, to imported folders which all have the tables and views of the database ``path``: to open
-    one takes as long as to ask it. ``sharers`` of them work at once."""
-    resolved = [folder.resolve() for folder in folders]
+    one takes as long as to ask it. ``folders``: their paths without links. ``sharers`` of them work at once."""
     try:
         base = duckdb.connect(str(path), read_only=True)
     except duckdb.Error as error:
@@ -67,13 +66,24 @@ def one_database(
 
     def connected(folder: Path) -> duckdb.DuckDBPyConnection:
         connection = base.cursor()
-        connection.execute(f"SET VARIABLE case_dir = {literal(str(folder.resolve()))}")
+        connection.execute(f"SET VARIABLE case_dir = {literal(str(folder))}")
         connection.execute("SET VARIABLE is_whole = true")
         return connection
 
     with base:
-        _lock(base, resolved, sharers)
+        _lock(base, "allowed_directories", _readable(folders), sharers)
         yield connected
+
+
+@contextmanager
+def over_files(path: Path, files: Sequence[Path]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Provide a connection to the database ``path`` that can read these files and nothing else. The ends of the files stay in memory: they must be
+    small, and are read once for all statements."""
+    with duckdb.connect(str(path), read_only=True) as connection:
+        connection.execute("SET parquet_metadata_cache = true")
+        places = [str(file) for file in files]
+        _lock(connection, "allowed_paths", places, 1)
+        yield connection
 
 
 def count(connection: duckdb.DuckDBPyConnection) -> None:
@@ -107,14 +117,17 @@ def lock_down(connection: duckdb.DuckDBPyConnection, folder: Path, sharers: int 
     if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
         # The file is open in this process already: DuckDB gave us that database, as it was locked down then.
         return
-    _lock(connection, [folder], sharers)
+    _lock(connection, "allowed_directories", _readable([folder]), sharers)
 
 
-def _lock(connection: duckdb.DuckDBPyConnection, folders: Iterable[Path], sharers: int) -> None:
-    places = [str(folder / name) for folder in folders for name in ("tables", KEPT)]
+def _readable(folders: Iterable[Path]) -> list[str]:
+    return [str(folder / name) for folder in folders for name in ("tables", KEPT)]
+
+
+def _lock(connection: duckdb.DuckDBPyConnection, setting: str, places: Sequence[str], sharers: int) -> None:
     # A pattern of files is held against them as it is written.
     allowed = {*places, *map(glob.escape, places)}
-    connection.execute(f"SET allowed_directories = [{', '.join(map(literal, sorted(allowed)))}]")
+    connection.execute(f"SET {setting} = [{', '.join(map(literal, sorted(allowed)))}]")
     tune(connection, sharers)
     give_room(connection, sharers)
     connection.execute("SET enable_external_access = false")

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from perfcase.lazy import duckdb
 _MANY = 50
 """Captures for which one database is made."""
 
-_Connect = Callable[[Path], "duckdb.DuckDBPyConnection"]
+_Connect = Callable[[], "duckdb.DuckDBPyConnection"]
 
 
 def read_all(
@@ -84,7 +85,7 @@ def asked(
         def ask(folder: Path) -> Reading:
             if folder in shared:
                 # A file that DuckDB trips over may have spoilt the database for all: then it is asked on its own.
-                with suppress(PerfcaseError, duckdb.Error), shared[folder](folder) as connection:
+                with suppress(PerfcaseError, duckdb.Error), shared[folder]() as connection:
                     return read(folder, connection)
             with query.sql_errors(), query.connect(folder, threads) as connection:
                 return read(folder, connection)
@@ -132,5 +133,7 @@ def _shared(folders: Sequence[Path], wanted: metric.Metric, stack: ExitStack, sh
             make = database.template if len(alike) >= _MANY else database.template_at_hand
             template = make(json.loads(others)) if len(alike) > 1 else None
         if template:
-            found |= dict.fromkeys(alike, stack.enter_context(query.one_database(template, alike, sharers)))
+            places = {folder: folder.resolve() for folder in alike}
+            connect = stack.enter_context(query.one_database(template, [*places.values()], sharers))
+            found |= {folder: partial(connect, place) for folder, place in places.items()}
     return found

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from perfcase.case import database, query
@@ -47,12 +46,11 @@ def read_many(wanted: Metric, kept: Mapping[Path, Kept]) -> dict[Path, Reading]:
 
 def _read(wanted: Metric, there: Sequence[tuple[Path, Kept]]) -> dict[Path, Reading]:
     found: dict[Path, Reading] = {}
-    folders = [each.folder for _, each in there]
     template = database.template_at_hand()
     if not template:
         return {}
     try:
-        with query.one_database(template, folders, 1) as connect, connect(folders[0]) as connection:
+        with query.over_files(template, [each.path(f"{wanted.view}.parquet") for _, each in there]) as connection:
             rows = _Rows(connection, wanted)
             if not rows.can_answer():
                 return {}
@@ -67,9 +65,8 @@ def _are_in(kept: Kept, view: str) -> bool:
     """Return whether there are files that may be read."""
     # What was found and what could be judged are of one working out.
     names = [f"{each}.parquet" for each in (FINDINGS if view in FINDINGS else [view])]
-    with suppress(OSError):
-        return all(kept.has(name) and kept.path(name).stat().st_size <= FEW_SIZE_MAX for name in names)
-    return False
+    sizes = [kept.size_bytes(name) for name in names]
+    return all(size is not None and size <= FEW_SIZE_MAX for size in sizes)
 
 
 def _none(wanted: Metric, kept: Kept) -> Reading | None:
