@@ -62,6 +62,10 @@ def rows(client: httpx.Client, capture: str, view: str, **query: object) -> list
     return answer.json()
 
 
+def sql(client: httpx.Client, capture: str, statement: str) -> list[dict]:
+    return client.post("/v1/sql", json={"capture_id": capture, "sql": statement}).json()
+
+
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     with chromium(tmp_path_factory.mktemp("chromium") / "profile") as page:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 
+import httpx
 import pytest
 
 from tests.web.chromium import Page
-from tests.web.conftest import CALM, Site
+from tests.web.conftest import CALM, Site, sql
+from tests.web.line import STATES, axis, opened, top
 
 MOST = 0.05
 OBSERVE = """
@@ -39,6 +41,52 @@ def test_nothing_moves_while_a_page_comes(path: str, page: Page, site: Site) -> 
     page.until(CALM)
     shifts = page.see("shifts")
     assert sum(value for value, *_ in shifts) < MOST, shifts
+
+
+def lane_of_waits(page: Page, site: Site, client: httpx.Client) -> float:
+    """Where the states of a thread are that changes them often, on the time line."""
+    capture = site.ids["tcp"]
+    (thread,) = sql(client, capture, "SELECT utid, min(ts_ns) AS begin_ns, max(ts_ns) AS end_ns FROM followed_state GROUP BY utid"
+                    " ORDER BY count(*) DESC, utid LIMIT 1")  # fmt: skip
+    opened(page, site.at(f"c/{capture}/timeline?zoom={thread['begin_ns']}ns..{thread['end_ns']}ns"))
+    return top(page, f"t:{thread['utid']}") + STATES
+
+
+def test_what_stands_at_the_pointer_shifts_nothing(page: Page, site: Site, client: httpx.Client) -> None:
+    """Its text changes with what is below the pointer."""
+    y = lane_of_waits(page, site, client)
+    left, width = axis(page)
+    page.see(OBSERVE)
+    page.see("new Promise((done) => setTimeout(() => done(shifts.length = 0), 100))")
+    told = set()
+    for part in range(5, 96, 3):
+        page.mouse("mouseMoved", left + width * part / 100, y)
+        page.see("new Promise(requestAnimationFrame)")
+        told.add(page.see("document.querySelector('.line-tip')?.innerText"))
+    page.see("new Promise((done) => setTimeout(done, 100))")
+    assert len(told - {None}) > 3
+    assert page.see("shifts") == []
+
+
+def test_the_tip_is_beside_the_pointer_and_in_the_window(page: Page, site: Site, client: httpx.Client) -> None:
+    y = lane_of_waits(page, site, client)
+    left, width = axis(page)
+    sides = set()
+    for part in range(2, 99, 8):
+        x = left + width * part / 100
+        page.mouse("mouseMoved", x, y)
+        page.see("new Promise(requestAnimationFrame)")
+        place = page.see(
+            "(({left, right, top}) => [left, right, top, innerWidth])(document.querySelector('.line-tip')?.getBoundingClientRect() ?? {})"
+        )
+        if place[0] is None:
+            continue
+        begin, end, above, room = place
+        sides.add(begin > x)
+        assert 0 <= begin < end <= room
+        assert min(abs(begin - x), abs(end - x)) == pytest.approx(12, abs=1)
+        assert above == pytest.approx(y + 16, abs=1)
+    assert sides == {False, True}
 
 
 def test_the_time_line_of_a_part_waits_for_no_finding(page: Page, site: Site) -> None:

@@ -12,15 +12,11 @@ import httpx
 
 from perfcase.text import duration, size
 from tests.web.chromium import Page
-from tests.web.conftest import Site
+from tests.web.conftest import Site, sql
 from tests.web.line import opened, titles
 
 BOX = "(({x, y, width, height}) => [x, y, width, height])(document.querySelector(%r).getBoundingClientRect())"
 ROOT = Path(__file__).parents[2]
-
-
-def sql(client: httpx.Client, capture: str, statement: str) -> list[dict]:
-    return client.post("/v1/sql", json={"capture_id": capture, "sql": statement}).json()
 
 
 def test_colours_of_causes_differ_for_every_reader() -> None:

@@ -471,9 +471,10 @@ interface TipProps {
 }
 
 function Tip({ text, title, x, y, width, scroll }: TipProps) {
-  const style = x > width / 2 ? { right: `${width - x + 12}px` } : { left: `${x + 12}px` };
+  // A transform is no shift of the layout, and none is worked out where the pointer moves.
+  const left = x > width / 2 ? `calc(${x - 12}px - 100%)` : `${x + 12}px`;
   return (
-    <div class="line-tip" style={{ ...style, top: `${y + scroll + 16}px` }} aria-hidden="true">
+    <div class="line-tip" style={{ transform: `translate(${left}, ${y + scroll + 16}px)` }} aria-hidden="true">
       <b>{title}</b>
       <span>{text}</span>
     </div>
