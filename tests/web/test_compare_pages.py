@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from perfcase.text import ratio
+from perfcase.text import duration, ratio
 from tests.api.conftest import start
 from tests.web.chromium import Page
 from tests.web.conftest import Site
@@ -131,6 +131,16 @@ def test_one_figure_over_all_captures(page: Page, site: Site, look) -> None:
     # The page takes the one above the middle of an even number; round of Python would take the even place.
     page.has(f"Median {ratio(values[len(values) // 2])}; four fifths of {len(values)} captures", ".history-plot")
     look("history")
+    # Amounts are compared per second, in the plot and in the table.
+    page.open(site.at("history?view=thread_time&measure=on_cpu_ns"))
+    page.has("/s; four fifths of", ".history-plot")
+    with site.running.client() as client:
+        rows = client.get("/v1/history", params={"view": "thread_time", "measure": "on_cpu_ns"}).json()
+    rates = {f"{duration(row['value_per_s'])}/s" for row in rows if row["value_per_s"] is not None}
+    cells = set(page.see(f"{CELLS}.flat()"))
+    assert rates <= cells, (rates, cells)
+    page.open(site.at("history"))
+    page.until("document.querySelector('.history-plot a')")
     # A point leads to its capture.
     first = page.see("document.querySelector('.history-plot a').getAttribute('href')")
     page.see(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import httpx
+import pytest
 
 from perfcase.text import duration, size
 from tests.web.chromium import Page
@@ -16,6 +17,10 @@ from tests.web.conftest import Site, sql
 from tests.web.line import opened, titles
 
 BOX = "(({x, y, width, height}) => [x, y, width, height])(document.querySelector(%r).getBoundingClientRect())"
+DRAWN = """(room) => {
+  const [bar, space] = [room.firstChild.getBoundingClientRect(), room.getBoundingClientRect()];
+  return [bar.width, space.width, bar.height, space.height];
+}"""
 ROOT = Path(__file__).parents[2]
 
 
@@ -84,7 +89,18 @@ def test_histograms_add_up(page: Page, site: Site, client: httpx.Client, look: C
         ends = f"half below {spelled(half)}, 99 of 100 below {spelled(most)}, all below {spelled(whole)}"
         assert said == f"{total:,} {noun}; {ends}"
         bars = page.see(f"[...document.querySelectorAll('.bars')[{number}].children].map((bar) => bar.title)")
-        assert sum(int(re.search(r": ([0-9,]+) ", bar)[1].replace(",", "")) for bar in bars) == total
+        counts = [int(re.search(r": ([0-9,]+) ", bar)[1].replace(",", "")) for bar in bars]
+        assert sum(counts) == total
+        drawn = page.see(
+            f"[...document.querySelectorAll('.bars')[{number}].querySelectorAll('.bar-room')].map({DRAWN})"
+        )
+        assert [width for width, *_ in drawn] == pytest.approx([room - 2 for _, room, *_ in drawn], abs=0.1)
+        assert all(width > 4 for width, *_ in drawn)
+        heights = [
+            max(2, count / max(counts) * (space - 1)) if count else 0
+            for (*_, space), count in zip(drawn, counts, strict=True)
+        ]
+        assert [height for _, _, height, _ in drawn] == pytest.approx(heights, abs=0.6)
     look("histograms", whole=True)
     (most, *_) = sql(
         client,

@@ -16,7 +16,7 @@ from tests.web.script import run
 from tests.web.test_accessible import violations
 from tests.web.test_sql_page import CELLS, SHADOW
 
-BARS = "[...document.querySelectorAll('.bars li')].map((one) => [...one.children].map((each) => each.innerText))"
+BARS = "[...document.querySelectorAll('.result-bars li')].map((one) => [...one.children].map((each) => each.innerText))"
 SQL = "SELECT comm, tid, on_cpu_ns FROM thread_time WHERE comm = $comm AND tid > $least ORDER BY tid"
 NAME = "busiest <b>threads</b>"
 WORDS = {"int": "whole number", "float": "number", "bool": "true or false", "NoneType": "null", "str": "text"}

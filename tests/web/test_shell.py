@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -135,3 +137,18 @@ def test_a_link_to_the_lanes_leads_to_the_time_line(page: Page, site: Site) -> N
     assert page.see("location.hash.split('?')[1]") == "window=2s..3s&process=order-client&zoom=2.1s..2.5s"
     page.see("history.back()")
     page.until(f"location.hash === '#/c/{capture}/threads'")
+
+
+def test_a_selector_stands_in_one_file() -> None:
+    """All files of styles count on every page that was visited before: two parts with one name would spoil each other."""
+    source = Path(__file__).parents[2] / "api" / "web" / "src"
+    places: defaultdict[str, set[str]] = defaultdict(set)
+    for path in source.rglob("*.css"):
+        # The report is a page of its own.
+        if path.name != "report.css":
+            rules = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+            for selectors in re.findall(r"([^{};]+)\{", rules):
+                for selector in re.findall(r"\.[^,@]+", selectors):
+                    places[" ".join(selector.split())].add(path.name)
+    assert len(places) > 300
+    assert {selector: files for selector, files in places.items() if len(files) > 1} == {}

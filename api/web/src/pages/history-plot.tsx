@@ -32,7 +32,8 @@ export function HistoryPlot({ rows, unit, names }: PlotProps) {
   const room = Math.max(width - LEFT - RIGHT, 1);
   const parts = Math.max(1, Math.floor(room / DAY));
   const isPerSecond = rows.some((row) => typeof row.value_per_s === "number");
-  const spelled = (value: number) => `${written(value, { name: "", unit })}${isPerSecond ? " per s" : ""}`;
+  const per = unit && isPerSecond ? `${unit}/s` : unit;
+  const spelled = (value: number) => written(value, { name: "", unit: per });
   const ordered = points.map(({ value }) => value).sort((a, b) => a - b);
   const at = (share: number) => ordered[Math.round(share * (ordered.length - 1))]!;
   const [low, median, high] = [at(0.1), at(0.5), at(0.9)];

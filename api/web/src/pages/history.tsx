@@ -21,8 +21,9 @@ import { plural } from "../parts/units";
 type Name = keyof Followed;
 const FIRST: readonly string[] = ["capture", "recorded_at", "host"] satisfies Name[];
 const LAST: readonly string[] = ["ticket", "labels", "note"] satisfies Name[];
-/** The column that has the unit of the figure that was asked for. */
+/** The columns that have the unit of the figure that was asked for. */
 const FIGURE: Name = "value";
+const PER_SECOND: Name = "value_per_s";
 const CAPTURE: Name = "capture";
 const SINCE = "band_since" satisfies Name;
 const WHEN: Name = "recorded_at";
@@ -64,8 +65,9 @@ export default function History() {
   const measure = view?.columns.find(({ name }) => name === query.measure);
   // Which capture, then the figures; what people wrote comes last.
   const place = (name: string) => (FIRST.includes(name) ? FIRST.indexOf(name) - 9 : LAST.indexOf(name) + 1);
+  const units: Record<string, string> = measure?.unit ? { [FIGURE]: measure.unit, [PER_SECOND]: `${measure.unit}/s` } : {};
   const columns = columnsOf(data ?? [], schema)
-    .map((column) => (measure && column.name === FIGURE ? { ...column, unit: measure.unit } : column))
+    .map((column) => (column.name in units ? { ...column, unit: units[column.name]! } : column))
     .sort((a, b) => place(a.name) - place(b.name));
   const field = (name: string, label: string, hint: string) => (
     <input

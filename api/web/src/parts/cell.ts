@@ -35,9 +35,11 @@ export function written(value: Value | undefined, column: Pick<Column, "name" | 
   if (unit === "ns" && DAY.test(name)) return moment(value as Whole, true);
   if (unit === "ns") return isInstant(name) ? instant(number) : duration(number);
   if (unit === "bytes") return size(number);
-  if (unit?.startsWith("bytes/")) return `${size(number)}${unit.slice(5)}`;
+  const [of, per] = unit?.split("/") ?? [];
+  if (per && of === "bytes") return `${size(number)}/${per}`;
+  if (per && of === "ns") return `${duration(number)}/${per}`;
   if (unit === "ratio") return ratio(number);
-  if (unit?.startsWith("1/")) return `${figure(number)}${unit.slice(1)}`;
+  if (per && (of === "1" || of === "count")) return `${figure(number)}/${per}`;
   if (typeof value === "bigint") return NAME.test(name) ? String(value) : count(value);
   if (Number.isInteger(value)) return NAME.test(name) ? String(value) : count(value);
   return figure(value);

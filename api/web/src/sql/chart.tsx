@@ -191,13 +191,13 @@ function Bars({ rows, names, by, value }: ResultChartProps & { by: Column; value
   const place = (amount: number) => (high > low ? (100 * (amount - low)) / (high - low) : 0);
   return (
     <>
-      <ul class="bars" aria-label={`${value.name} by ${by.name}`}>
+      <ul class="result-bars" aria-label={`${value.name} by ${by.name}`}>
         {shown.map(({ row, amount }, number) => (
           <li key={number}>
-            <span class="bars-key" title={written(named(row, names)[by.name], by)}>
+            <span class="result-key" title={written(named(row, names)[by.name], by)}>
               {written(named(row, names)[by.name], by) || "–"}
             </span>
-            <span class="bars-track" aria-hidden="true">
+            <span class="result-track" aria-hidden="true">
               <i
                 style={{
                   left: `${place(Math.min(0, amount))}%`,
@@ -205,7 +205,7 @@ function Bars({ rows, names, by, value }: ResultChartProps & { by: Column; value
                 }}
               />
             </span>
-            <span class="bars-value">{written(row[value.name], value)}</span>
+            <span class="result-value">{written(row[value.name], value)}</span>
           </li>
         ))}
       </ul>
