@@ -101,9 +101,9 @@ WITH setting AS (
 ), worded AS (
   SELECT c.*, k.address, e.others, CASE WHEN l.unnamed_address IS NULL THEN l.label ELSE l.dso END AS label,
     CASE WHEN c.on_name IS NULL THEN c.on_comm
-      WHEN c.on_name = c.name AND 2 * c.sibling_ns > c.wait_ns THEN CASE c.sibling_count WHEN 1 THEN format('another one, {} ({})', c.on_comm, c.sibling_pid) ELSE format('{} others of its name, {} most', c.sibling_count, c.sibling_pid) END
+      WHEN c.on_name = c.name AND 2 * c.sibling_ns > c.wait_ns THEN CASE c.sibling_count WHEN 1 THEN format('another one, {} ({})', c.on_comm, c.sibling_pid) ELSE format('{} others of its name ({} most)', c.sibling_count, c.sibling_pid) END
       WHEN c.on_name = c.name AND c.comm_count = 1 THEN CASE c.on_comm WHEN c.name THEN 'a thread of its own' ELSE 'its thread ' || c.on_comm END
-      WHEN c.on_name = c.name THEN format('{} of its threads, {} most', c.comm_count, c.on_comm)
+      WHEN c.on_name = c.name THEN format('{} of its threads ({} most)', c.comm_count, c.on_comm)
       WHEN c.on_count > 1 THEN format('{} processes {}', c.on_count, c.on_name)
       WHEN c.comm_count = 1 AND c.on_comm <> c.on_name THEN format('the thread {} of {} ({})', c.on_comm, c.on_name, c.on_pid)
       ELSE format('{} ({})', c.on_name, c.on_pid) END AS on_shown
