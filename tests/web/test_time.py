@@ -12,12 +12,13 @@ import httpx
 import pytest
 
 from tests.web.chromium import Page
-from tests.web.conftest import Site, rows
+from tests.web.conftest import Site, rows, sql
 from tests.web.line import NAMES, axis, opened, titles, top
 
 FAR = "Australia/Eucla"
 """A quarter of an hour from every whole one: no zone that a page has by chance."""
 FIGURES = "[...document.querySelectorAll('[data-track=\"{track}\"] .line-legend b')].map((one) => one.innerText)"
+CHART = "chart:run_queue_length.timeline.2"
 CANVAS = "document.querySelector('.line-canvas')"
 INKED = """(([canvas, ...box]) => {{
   const [, , width, height] = box;
@@ -39,7 +40,7 @@ def test_the_time_line_has_no_figure_where_none_was_recorded(
     (length,) = (row["duration_ns"] for row in rows(client, capture, "capture"))
     charts = {
         "chart:cpu_utilization.timeline.1": rows(client, capture, "cpu_utilization", where="cpu = 'all'"),
-        "chart:run_queue_length.timeline.2": rows(client, capture, "run_queue_length", set="interval_ns=50000000"),
+        CHART: rows(client, capture, "run_queue_length", set="interval_ns=50000000"),
     }
     opened(page, site.at(f"c/{capture}/overview"))
     assert len(titles(page)) == 5
@@ -70,8 +71,8 @@ def test_the_time_line_has_no_figure_where_none_was_recorded(
     assert {("chart:cpu_utilization", True), ("chart:run_queue_length", True)} <= seen
     # What is hatched is what has no figure.
     x, width = axis(page)
-    y = top(page, "chart:run_queue_length.timeline.2") - page.see(f"{CANVAS}.getBoundingClientRect().y")
-    known = charts["chart:run_queue_length.timeline.2"]
+    y = top(page, CHART) - page.see(f"{CANVAS}.getBoundingClientRect().y")
+    known = charts[CHART]
     first = min(row["ts_ns"] for row in known)
     inked = [
         page.see(INKED.format(canvas=CANVAS, x=round(NAMES + width * part), y=round(y) + 22, width=21, height=14))
@@ -84,6 +85,21 @@ def test_the_time_line_has_no_figure_where_none_was_recorded(
         page.see(INKED.format(canvas=CANVAS, x=round(NAMES + width * middle), y=round(y) + 22, width=3, height=14)) < 20
     )
     look("gaps")
+
+
+def test_a_chart_that_is_zoomed_has_the_figures_of_its_time(page: Page, site: Site, client: httpx.Client) -> None:
+    """Rows of a part of the recording count from its beginning. While a queue stays as long as it is, that is its mean length."""
+    capture = site.ids["x86_64"]
+    stays = sql(client, capture, "SELECT ts_ns, duration_ns, cpu, waiting_count FROM cpu_level WHERE ts_ns BETWEEN 6e9 AND 16e9 AND waiting_count > 0"
+                " QUALIFY row_number() OVER (PARTITION BY cpu, waiting_count ORDER BY duration_ns DESC, ts_ns) = 1 ORDER BY duration_ns DESC LIMIT 6")  # fmt: skip
+    assert len({stay["waiting_count"] for stay in stays}) >= 2
+    for stay in stays:
+        begin, end = (stay["ts_ns"] + part * stay["duration_ns"] for part in (-0.5, 1.5))
+        opened(page, site.at(f"c/{capture}/timeline?zoom={begin / 1e9:.9f}s..{end / 1e9:.9f}s"))
+        left, width = axis(page)
+        page.mouse("mouseMoved", left + width / 2, top(page, CHART) + 30)
+        told = f"[...document.querySelectorAll('[data-track=\"{CHART}\"] .line-legend li')].map((one) => one.innerText.trim())"
+        page.until(f"{told}.includes('{stay['waiting_count']} cpu {stay['cpu']}')")
 
 
 def test_lanes_are_hatched_beyond_the_recording_of_states(

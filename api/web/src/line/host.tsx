@@ -14,7 +14,7 @@ import { type Answered, forRows, type Question, useAnswers } from "./answers";
 import { type Lines, linesOf, step } from "./series";
 import type { Span } from "./span";
 import type { Given, Mark } from "./tracks";
-import { windowText } from "./window";
+import { seconds, windowText } from "./window";
 
 const MESSAGES_MAX = 200;
 /** As the import asks (api/perfcase_api/first_page.py). */
@@ -53,9 +53,11 @@ export function useHost(
     // A view that cuts the time itself cuts it as finely as is seen; others have few rows.
     const cuts = view.parameters.includes(INTERVAL);
     const window = cuts && !isWhole ? windowText([asked[0] / 1e9, asked[1] / 1e9]) : null;
+    // As the text rounds it: times of the rows count from there.
+    const [from, to] = (window && seconds(window, length / 1e9)) || [0, length / 1e9];
     const set = cuts ? `${INTERVAL}=${step(isWhole ? length : asked[1] - asked[0])}` : null;
     const query = { limit: ROWS_MAX, set, where: chart.where, ...filterParams({ ...changing(view, scope), window }) };
-    const span: Span = window ? asked : [0, length];
+    const span: Span = [from * 1e9, to * 1e9];
     const path = `captures/${captureId}/views/${view.name}`;
     const own = { path, query, span, about: JSON.stringify([view.name, scope]) };
     // The others are folded at first: what is in sight comes before them.
@@ -67,7 +69,7 @@ export function useHost(
   );
   const isEmpty = (place: Place<Intervals>) => {
     const answer = first.of(placeOf(place));
-    return Boolean(answer?.rows && !linesFor(place.first, answer.rows).lines.length);
+    return Boolean(answer?.rows && !linesFor(place.first, answer.rows, answer.span).lines.length);
   };
   const others = all.filter((place) => place.instead && isEmpty(place));
   const second = useAnswers(new Map(others.map((place) => [placeOf(place), question(place.instead!)])), forRows);
@@ -84,7 +86,7 @@ export function useHost(
   );
   const shown = all.map((place) => {
     const instead = second.of(placeOf(place));
-    const isInstead = Boolean(instead?.rows && linesFor(place.instead!, instead.rows).lines.length);
+    const isInstead = Boolean(instead?.rows && linesFor(place.instead!, instead.rows, instead.span).lines.length);
     const [drawn, answer] = isInstead ? [place.instead!, instead!] : [place.first, first.of(placeOf(place))];
     const isAwaited =
       !answer?.error && (!answer?.rows || (isEmpty(place) && place.instead && !instead?.rows && !instead?.error));
@@ -94,7 +96,7 @@ export function useHost(
       isAwaited,
       isDetailAwaited: Boolean(answer?.isAwaited),
       span: spanOf(answer, drawn, asked),
-      lines: answer?.rows ? linesFor(drawn, answer.rows) : null,
+      lines: answer?.rows ? linesFor(drawn, answer.rows, answer.span) : null,
     };
   });
   const charts = shown.flatMap(({ drawn, lines, span }) => (lines?.lines.length ? { drawn, lines, span } : []));
@@ -127,7 +129,7 @@ function changing({ changed_by }: ViewEntry, scope: Filters): Filters {
 function spanOf(answer: Answered | undefined, { plot }: Drawn<Intervals>, asked: Span): Span {
   const [from, to] = answer?.span ?? asked;
   const rows = answer?.rows ?? [];
-  return rows.length < ROWS_MAX ? [from, to] : [from, Number(rows.at(-1)![plot.time])];
+  return rows.length < ROWS_MAX ? [from, to] : [from, from + Number(rows.at(-1)![plot.time])];
 }
 
 const placeOf = ({ first: { chart } }: Place<Intervals>) => `${chart.page} ${chart.place}`;
@@ -136,11 +138,11 @@ const made = new WeakMap<Row[], { drawn: Drawn<Intervals>; lines: Lines }>();
 const ids = new WeakMap<Lines, number>();
 let counted = 0;
 
-/** Rows become lines once. */
-function linesFor(drawn: Drawn<Intervals>, rows: Row[]): Lines {
+/** Rows become lines once. Their times count from the beginning of the part that they are about. */
+function linesFor(drawn: Drawn<Intervals>, rows: Row[], [from]: Span): Lines {
   const known = made.get(rows);
   if (known?.drawn === drawn) return known.lines;
-  const lines = linesOf(drawn, rows);
+  const lines = linesOf(drawn, rows, from);
   made.set(rows, { drawn, lines });
   return lines;
 }

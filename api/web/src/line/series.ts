@@ -24,8 +24,11 @@ export interface Lines {
   known: [number, number][];
 }
 
-/** The lines of a chart. An interval is a step from its beginning to its end; between two that do not touch is nothing. */
-export function linesOf({ plot, chart }: Drawn<Intervals>, rows: Row[]): Lines {
+/**
+ * The lines of a chart. An interval is a step from its beginning to its end; between two that do not touch is nothing. The rows' times count
+ * from `from` on, in ns.
+ */
+export function linesOf({ plot, chart }: Drawn<Intervals>, rows: Row[], from = 0): Lines {
   const columns = chart.values.map(({ column }) => column);
   const groups = new Map<string, Row[]>();
   for (const row of rows) {
@@ -50,7 +53,7 @@ export function linesOf({ plot, chart }: Drawn<Intervals>, rows: Row[]): Lines {
       let before = Number.NaN;
       const usual = usualInterval(plot, group);
       for (const row of group) {
-        const time = Number(row[plot.time]);
+        const time = from + Number(row[plot.time]);
         const value = valueOf(row, column);
         if (plot.length !== null) {
           const length = Number(row[plot.length] ?? usual);
