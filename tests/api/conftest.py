@@ -71,7 +71,9 @@ def start(
     port = port or free_port()
     log = (store.parent / f"{store.name}.log").open("w+")
     words = ["serve", "--store", str(store), "--port", str(port), *options]
-    process = subprocess.Popen([*command, *words], stderr=log) if command else Copy(words, bounds or {}, log, imports=imports)
+    process = (
+        subprocess.Popen([*command, *words], stderr=log) if command else Copy(words, bounds or {}, log, imports=imports)
+    )
     running = Running(store, port, process, token)
     end = time.monotonic() + START_S
     with running.client() as client:

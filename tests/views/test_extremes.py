@@ -62,7 +62,7 @@ def value(rng: random.Random, column: Column, texts: list[str]) -> object:
     return rng.choice([*texts, "", "a"]) if kind == "VARCHAR" else None
 
 
-@pytest.fixture(scope="module", params=range(scaled(15, 2)))
+@pytest.fixture(scope="module", params=range(scaled(14)))
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = random.Random(request.param)
     known = names()
