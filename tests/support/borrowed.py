@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 STATES_MAX = 2
 """States of the code whose imports are kept."""
 IMPORTS_MAX = 100
-"""Of one state: some tests make captures that no other run has."""
+"""For one state: some tests make captures that no other run has."""
 SAID = "said.json"
 
 
