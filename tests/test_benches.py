@@ -1,4 +1,7 @@
-"""The benches run: what they measure changes, and nobody runs them daily. How fast they are is not asserted here."""
+"""The benches run: what they measure changes, and nobody runs them daily. How fast they are is not asserted here.
+
+Those that start servers, browsers or many imports are for the long tier: what they call, other tests call too.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 CAPTURES = Path(__file__).parent / "data" / "captures"
 BENCHES = Path(__file__).parents[1] / "analyzer" / "benches"
@@ -63,6 +68,7 @@ def test_conversations_end() -> None:
     subprocess.run([sys.executable, BENCHES / "conversations.py", "20", "3"], check=True, timeout=60)
 
 
+@pytest.mark.long("15 s")
 def test_flame_graphs_at_the_server_and_in_a_browser(tmp_path: Path) -> None:
     capture = tmp_path / "small.data"
     capture.write_bytes(lzma.decompress((CAPTURES / "aarch64" / "offcpu.data.xz").read_bytes()))
@@ -79,6 +85,7 @@ def test_flame_graphs_at_the_server_and_in_a_browser(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.long("15 s")
 def test_routes_of_the_server() -> None:
     sample = BENCHES.parents[1] / "sample-captures" / "d-nagle" / "pipe.perfcase"
     done = subprocess.run(
@@ -90,6 +97,7 @@ def test_routes_of_the_server() -> None:
     assert len(lines) == 12
 
 
+@pytest.mark.long("45 s")
 def test_many_captures_at_the_server_and_on_the_command_line() -> None:
     done = subprocess.run(
         [sys.executable, BENCHES / "fleet.py", "--captures", "8", "--sources", "3", "--runs", "1"],
@@ -101,6 +109,7 @@ def test_many_captures_at_the_server_and_on_the_command_line() -> None:
     assert len(lines) == 22
 
 
+@pytest.mark.long("25 s")
 def test_how_long_it_takes_to_start() -> None:
     done = subprocess.run(
         [sys.executable, BENCHES / "start.py", "--runs", "1"], capture_output=True, text=True, check=False

@@ -61,16 +61,19 @@ def start(
     port: int = 0,
     bounds: dict[str, dict[str, float]] | None = None,
     command: list[str] | None = None,
+    imports: bool = False,
 ) -> Running:
     """Starts a server and waits until it answers; on a free port if none is given.
 
     ``bounds``: fields of ``Limits`` and of ``ConnectionLimits`` that have no option, by ``limits`` and ``connections``. ``command``: what to run
-    instead of perfcase.
+    instead of perfcase. ``imports``: it imports what others have imported, too (tests/support/borrowed.py).
     """
     port = port or free_port()
     log = (store.parent / f"{store.name}.log").open("w+")
     words = ["serve", "--store", str(store), "--port", str(port), *options]
-    process = subprocess.Popen([*command, *words], stderr=log) if command else Copy(words, bounds or {}, log)
+    process = (
+        subprocess.Popen([*command, *words], stderr=log) if command else Copy(words, bounds or {}, log, imports=imports)
+    )
     running = Running(store, port, process, token)
     end = time.monotonic() + START_S
     with running.client() as client:

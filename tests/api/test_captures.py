@@ -92,17 +92,6 @@ def test_the_recorders_labels_are_there(admin: httpx.Client) -> None:
     assert admin.delete(f"/v1/captures/{capture_id}").status_code == 204
 
 
-def test_the_import_is_told_as_it_goes(admin: httpx.Client) -> None:
-    answer = admin.post("/v1/captures", params={"name": "pipe.perfcase"}, content=PIPE.read_bytes())
-    capture_id = answer.json()["capture_id"]
-    with admin.stream("GET", f"/v1/captures/{capture_id}/progress") as events:
-        assert events.headers["content-type"].startswith("text/event-stream")
-        lines = [line for line in events.iter_lines() if line]
-    assert set(lines[::2]) == {"event: import"}
-    assert '"phase"' in "".join(lines)
-    assert lines[-1] == 'data: {"state": "ready"}'
-
-
 def test_in_parts_with_a_kill_between(tmp_path: Path) -> None:
     """After each of two parts the server is killed; the last one finds a whole capture."""
     data = TCP.read_bytes()

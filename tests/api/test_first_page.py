@@ -11,7 +11,7 @@ import pytest
 from perfcase_api.first_page import questions, step
 from perfcase_api.question import Question
 from tests.api.conftest import ROOT, SAMPLES, Running, start, upload
-from tests.support.cli import process
+from tests.support.cli import perfcase
 
 HOST = ROOT / "api" / "web" / "src" / "line" / "host.tsx"
 CHART_ROWS = int(re.search(r"^const ROWS_MAX = ([\d_]+);", HOST.read_text(), re.MULTILINE)[1])  # type: ignore[index]
@@ -56,7 +56,7 @@ def test_it_is_there_before_it_is_asked_for(opened: tuple[Running, httpx.Client,
         name = route.removeprefix("views/")
         words = [f"--{option}={value}" for option, value in {"format": "json", **query}.items() if option != "set"]
         words += [f"--set={value}" for value in query.get("set", [])]  # type: ignore[attr-defined]
-        told = process(*(["view", name] if name != route else [route]), case, *words)
+        told = perfcase(*(["view", name] if name != route else [route]), case, *words)
         assert answer.text == told.stdout, route
     assert {path.name for path in (running.store / "answers").iterdir()} == before
 

@@ -110,18 +110,23 @@ def test_what_a_process_says_is_bounded(said: dict, kept: dict) -> None:
     assert len(_progress_of({"phase": "x" * 5000, "records": 7})["phase"]) == 100
 
 
-def test_the_steps_of_an_import_come_in_order(server: Running) -> None:
+def test_the_steps_of_an_import_come_in_order(tmp_path: Path) -> None:
     """Each with a done that grows; those that are not known say nothing."""
-    with server.client() as client:
-        made = client.post("/v1/captures", params={"name": "x.perfcase"}, content=LARGE.read_bytes()).json()
+    running = start(tmp_path / "store", imports=True)
+    with running.client() as client:
+        made = client.post("/v1/captures", params={"name": "x.perfcase"}, content=PIPE.read_bytes()).json()
         with client.stream("GET", f"/v1/captures/{made['capture_id']}/progress") as events:
-            told = [json.loads(line[6:]) for line in events.iter_lines() if line.startswith("data: ")]
+            assert events.headers["content-type"].startswith("text/event-stream")
+            lines = [line for line in events.iter_lines() if line]
+        assert set(lines[::2]) == {"event: import"}
+        told = [json.loads(line.removeprefix("data: ")) for line in lines[1::2]]
         assert told[-1] == {"state": "ready"}
+        assert {"findings", "figures", "first page"} <= {each.get("phase") for each in told}
         steps = [each["step"] for each in told if "step" in each]
         assert steps == sorted(steps)
         assert {each.get("steps") for each in told if "step" in each} == {6}
         assert all(0 <= each["done"] <= each["total"] for each in told if "total" in each)
-        client.delete(f"/v1/captures/{made['capture_id']}")
+    running.stop()
 
 
 def test_how_much_of_the_recording_is_read(tmp_path: Path) -> None:
@@ -207,7 +212,7 @@ def test_cancelled_while_it_is_sent(tmp_path: Path) -> None:
 
 def test_cancelled_by_who_may(tmp_path: Path) -> None:
     """Roles are those of delete; the audit log says who; after a restart nothing of it is left."""
-    running = start(tmp_path / "store")
+    running = start(tmp_path / "store", imports=True)
     with running.client() as admin:
         made = {
             name: admin.post("/v1/tokens", json={"name": name, "role": role, "ticket_prefix": prefix}).json()["secret"]
@@ -247,7 +252,7 @@ def test_cancelled_by_who_may(tmp_path: Path) -> None:
 
 def test_an_upload_that_became_a_capture_meanwhile_is_cancelled_with_it(tmp_path: Path) -> None:
     """The last part has come, and the word of that was lost."""
-    running = start(tmp_path / "store")
+    running = start(tmp_path / "store", imports=True)
     with running.client() as client:
         new = client.post("/v1/uploads", json={"name": "x", "size_bytes": LARGE.stat().st_size}).json()
         place = f"/v1/uploads/{new['upload_id']}"

@@ -53,7 +53,7 @@ def test_kills(tmp_path: Path) -> None:
     done: dict[str, bytes] = {}
     token = ""
     for number in range(KILLS):
-        running = start(tmp_path / "store", token)
+        running = start(tmp_path / "store", token, imports=True)
         token = running.token
         threads = [threading.Thread(target=load, args=(running, done, number * 2 + thread)) for thread in range(2)]
         for thread in threads:
@@ -97,7 +97,7 @@ def forget(store: Path, token: str, done: dict[str, bytes]) -> None:
 
 def test_an_import_ends_with_its_server(tmp_path: Path) -> None:
     """One that went on would write into the folder of the next server's import."""
-    running = start(tmp_path / "store")
+    running = start(tmp_path / "store", imports=True)
     with running.client() as client:
         client.post("/v1/captures", params={"name": "x.perfcase"}, content=LONG.read_bytes())
     assert within(10, lambda: list((tmp_path / "store").glob("captures/*/importing/cache")))

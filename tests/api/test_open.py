@@ -19,9 +19,11 @@ from perfcase.errors import EXIT_CODES, PerfcaseError
 from perfcase_api import serving
 from tests.api.conftest import wait_ready
 from tests.support.cli import PERFCASE
-from tests.support.imports import SAMPLES
+from tests.support.imports import ROOT, SAMPLES
 
 WAIT_S = 60
+SMALL = ROOT / "tests" / "data" / "symbols"
+"""Captures of few events, which are imported in a second or two."""
 
 
 @contextmanager
@@ -39,11 +41,11 @@ def opened(place: Path, *words: str | Path) -> Iterator[tuple[subprocess.Popen[s
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_shows_a_file_and_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
-    with opened(tmp_path, SAMPLES / "d-nagle" / "pipe.perfcase") as (process, address):
+    with opened(tmp_path, SMALL / "c.perfcase") as (process, address):
         place, capture_id = re.fullmatch(r"(http://127.0.0.1:\d+/[\w-]{32})/#/c/(\w{64})/overview", address).groups()
         with httpx.Client(base_url=place) as client:
             assert "<title>perfcase" in client.get("/").text
-            assert wait_ready(client, capture_id)["name"] == "pipe.perfcase"
+            assert wait_ready(client, capture_id)["name"] == "c.perfcase"
             assert client.get("/v1/captures", headers={"Host": "evil.example"}).status_code == 403
             assert client.get("/v1/captures", headers={"Origin": "http://evil.example"}).status_code == 403
         root = place.rpartition("/")[0]
@@ -57,7 +59,7 @@ def test_it_shows_a_file_and_leaves_nothing(number: signal.Signals, tmp_path: Pa
 
 
 def test_two_files_are_compared(tmp_path: Path) -> None:
-    files = [SAMPLES / "d-nagle" / name for name in ("pipe.perfcase", "tcp.perfcase")]
+    files = [SMALL / name for name in ("c.perfcase", "jit.perfcase")]
     with opened(tmp_path, *files) as (_, address):
         assert re.fullmatch(r"http://127.0.0.1:\d+/[\w-]{32}/#/diff\?a=\w{64}&b=\w{64}", address)
 

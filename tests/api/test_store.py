@@ -28,6 +28,7 @@ from tests.api.stores import no_check, store_with
 from tests.support.imports import imported
 
 PIPE = SAMPLES / "d-nagle" / "pipe.perfcase"
+SMALL = SAMPLES.parent / "tests" / "data" / "symbols" / "c.perfcase"
 CATALOGUE = "catalogue.sqlite3"
 
 
@@ -250,7 +251,7 @@ def test_on_a_full_disk_one_can_sign_in_and_delete(tmp_path: Path) -> None:
     running = start(tmp_path / "store", command=[*map(str, wrapped), str(PERFCASE)])
     inside = Path(f"/proc/{running.process.pid}/root{tmp_path}/store")
     with running.client() as client:
-        capture_id = upload(client, PIPE)
+        capture_id = upload(client, SMALL)
         assert (inside / "reserve").stat().st_size == RESERVE_BYTES
         with (inside / "filling").open("wb", buffering=0) as file:
             try:
@@ -270,7 +271,7 @@ def test_on_a_full_disk_one_can_sign_in_and_delete(tmp_path: Path) -> None:
         assert client.get("/v1/captures").json()["total"] == 0
         (inside / "filling").unlink()
         assert client.delete(f"/v1/captures/{capture_id}").status_code == 404
-        assert wait_ready(client, upload(client, PIPE))["state"] == "ready"
+        assert wait_ready(client, upload(client, SMALL))["state"] == "ready"
         assert (inside / "reserve").exists(), "it is kept again"
     running.stop()
 

@@ -28,7 +28,9 @@ def _own(sample: str, place: Path) -> Path:
     return Path(shutil.copytree(imported(ROOT / "sample-captures" / sample).folder, place / "own.case"))
 
 
-@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize(
+    "sample", [pytest.param(name, marks=pytest.mark.long("10 s") if name != "d-nagle/tcp" else ()) for name in SAMPLES]
+)
 def test_the_findings_are_the_same(sample: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(MEMORY, "4G")  # for all rules in one plan
     folder = _own(f"{sample}.perfcase", tmp_path)
@@ -151,9 +153,9 @@ class _Watched:
 
 def test_a_rule_that_fails_takes_no_other_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Such as one that needs more memory than there is. It is not judged, the command ends with its error, and nothing is kept."""
-    monkeypatch.setenv(MEMORY, "4G")  # for all rules in one plan
     folder = _own("d-nagle/tcp.perfcase", tmp_path)
     with query.connect(folder) as connection:
+        assert sharing.share_findings(connection) == []
         rows = connection.execute("FROM finding").fetchall()
     broken = rows[0][0]
     of_rule = sharing.fired

@@ -94,3 +94,21 @@ def test_info_tells_of_sources_and_members_without_an_import(sample: Path, tmp_p
             assert line.split() in [other.split() for other in told.splitlines()], (
                 "the tables say other than the manifest"
             )
+
+
+def test_processes_of_one_name_that_failed_alike_are_told_apart(tmp_path: Path) -> None:
+    """Three of ``ls`` had three equal lines."""
+    pids = (70, 71)
+    rows = {
+        "capture": [{"capture_id": "a", "duration_ns": 10**9}],
+        "process": [{"upid": pid, "pid": pid, "name": "ls"} for pid in pids],
+        "thread": [{"utid": pid, "upid": pid, "pid": pid, "tid": pid, "comm": "ls"} for pid in pids],
+        "syscall": [
+            {"utid": pid, "ts_ns": at, "duration_ns": 1, "name": "lgetxattr", "ret": -61, "errno": 61, "errno_name": "ENODATA"}
+            for pid in pids
+            for at in range(5)
+        ],
+    }  # fmt: skip
+    told = succeed("report", make_case(tmp_path / "x.case", rows))
+    lines = [line.split() for line in told.splitlines() if "lgetxattr  ENODATA" in line]
+    assert [line[:5] for line in lines[:2]] == [["ls", str(pid), "lgetxattr", "ENODATA", "5"] for pid in pids]

@@ -1,4 +1,7 @@
-"""The wheel works without the clone: it holds the schema and the recorder, which a clone has as links."""
+"""The wheel works without the clone: it holds the schema and the recorder, which a clone has as links.
+
+It is built with cargo, twice: only a change of pyproject.toml or of scripts/wheel.sh can break it.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,14 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from tests.support.scale import SCALE
 
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.long("1 min")
 def test_the_wheel_holds_all_that_the_package_needs(tmp_path: Path) -> None:
     # What it is compiled with is not the point, and a release compiles everything again: only the long tier has the time.
     profile = {"PROFILE": "release" if SCALE >= 1 else "dev"}

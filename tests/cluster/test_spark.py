@@ -85,9 +85,11 @@ def test_four_of_five_views_are_portable() -> None:
         assert not not_portable().keys() & with_dependencies(load_views(), [name]).keys(), name
 
 
-def test_a_view_of_each_capture(store: Path, master: str) -> None:
-    """Half a minute: a cluster starts, and a job."""
-    view = json.loads(perfcase("fleet", "view", "thread_time", store, "--master", master, "-f", "json").stdout)
+@pytest.mark.parametrize("where", ["local[2]", pytest.param("master", marks=pytest.mark.long("30 s"))])
+def test_a_view_of_each_capture(where: str, store: Path, request: pytest.FixtureRequest) -> None:
+    """One process of Java; in the long tier a cluster of four, which start first."""
+    url = request.getfixturevalue("master") if where == "master" else where
+    view = json.loads(perfcase("fleet", "view", "thread_time", store, "--master", url, "-f", "json").stdout)
     for capture in ("d-nagle/tcp.perfcase", "b-false-sharing/shared.perfcase"):
         alone = json.loads(perfcase("view", "thread_time", store / capture, "-f", "json").stdout)
         of_it = [{**row} for row in view if row["capture"] == capture]

@@ -136,7 +136,9 @@ def test_the_import_keeps_figures_and_asked_ones_say_the_same(store: Path, asked
                     assert wanted.measure in ("ts_ns", "interval_ns"), (view, wanted)
 
 
-@pytest.mark.parametrize("sample", ["d-nagle/pipe.perfcase", "x86_64-scheduling/x.perfcase"])
+@pytest.mark.parametrize(
+    "sample", ["d-nagle/pipe.perfcase", pytest.param("x86_64-scheduling/x.perfcase", marks=pytest.mark.long("15 s"))]
+)
 def test_a_thorough_import_keeps_the_figures_of_every_view(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: str
 ) -> None:

@@ -95,6 +95,27 @@ def test_programs_of_every_language(name: str, tmp_path: Path) -> None:
     assert left == set()
 
 
+def test_a_short_pseudonym_is_no_word_of_the_capture(tmp_path: Path) -> None:
+    """With this key the first pseudonym of the host, vm, is ld: every ld-linux-x86-64.so.2 was translated back to vm-linux."""
+    key = Pseudonyms((8040).to_bytes(32))
+    assert Pseudonyms((8040).to_bytes(32)).word(b"vm") == b"ld"
+    (tmp_path / "out.perfcase.key").write_text(key.text())
+    _redacted(CAPTURES / "c.perfcase", tmp_path)
+    made = Pseudonyms.read(tmp_path / "out.perfcase.key")
+    assert b"vm" in made.values.values()
+    assert b"ld" not in made.values
+    assert made.reveal(b"/usr/lib/ld-linux-x86-64.so.2") == b"/usr/lib/ld-linux-x86-64.so.2"
+    assert differences(tmp_path / "x.perfcase", tmp_path / "out.perfcase", tmp_path / "out.perfcase.key", {"dso"}) == []
+
+
+def test_where_all_short_words_are_taken_one_of_the_capture_is(tmp_path: Path) -> None:
+    few = Pseudonyms(b"k" * 32)
+    few.avoided = {bytes([letter]) for letter in range(ord("a"), ord("z") + 1)}
+    made = [few.word(bytes([letter])) for letter in range(ord("A"), ord("Z") + 1)]
+    assert few.avoided.isdisjoint(made)
+    assert len({few.word(bytes([digit])) for digit in range(ord("0"), ord("9") + 1)} & few.avoided) == 10
+
+
 @pytest.mark.parametrize(("name", "member"), [("cxx-inlined", "symbols/elf/d674c7360ea1"), ("jit", "symbols/jitdump/")])
 def test_what_is_more_than_a_table_is_left_and_said(name: str, member: str, tmp_path: Path) -> None:
     said = _redacted(CAPTURES / f"{name}.perfcase", tmp_path)

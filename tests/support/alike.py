@@ -7,10 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
+_ALIKE = {int, str, bool, type(None)}
+"""Types whose values are as they are in both: most of them."""
+
 
 def counted(rows: Iterable[Sequence[object]]) -> Counter[tuple]:
     """How often each row is there."""
-    return Counter(tuple(map(plain, row)) for row in rows)
+    return Counter(tuple([each if type(each) in _ALIKE else plain(each) for each in row]) for row in rows)
 
 
 def plain(value: object) -> object:

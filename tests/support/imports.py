@@ -32,7 +32,7 @@ _open: dict[Path, duckdb.DuckDBPyConnection] = {}
 def imported(source: Path) -> store.Case:
     """The import of a capture, a file (``.xz`` is unpacked) or a folder of its parts; its folder is all tests' own."""
     name = source.name.removesuffix(".xz")
-    folder = _generation() / _digest(source)
+    folder = generation() / _digest(source)
     target = folder / f"{name.removesuffix('.perfcase')}.case"
     with alone(f"import-{folder.name}"):
         if not store.is_imported(target):
@@ -86,7 +86,7 @@ def _digest(source: Path) -> str:
 
 
 @cache
-def _generation() -> Path:
+def generation() -> Path:
     """The imports of this build: of this very importer and this schema. The oldest builds' go away."""
     core = hashlib.sha256(Path(store.import_core().__file__).read_bytes())
     core.update(f"{database.views_hash()} {store.IMPORT_FORMAT}".encode())

@@ -19,6 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
+from tests.support import borrowed
+
 ROOT = Path(__file__).parents[2]
 MESSAGE_MAX = 1 << 16
 PRELOAD = ""
@@ -28,12 +30,16 @@ PRELOAD = ""
 class Copy:
     """A server, with the part of ``subprocess.Popen`` that tests use."""
 
-    def __init__(self, words: Sequence[str], bounds: Mapping[str, Mapping[str, float]], log: IO[str]) -> None:
-        """Runs perfcase with these words; ``bounds`` as ``tests.api.conftest.start`` has them."""
+    def __init__(
+        self, words: Sequence[str], bounds: Mapping[str, Mapping[str, float]], log: IO[str], *, imports: bool = False
+    ) -> None:
+        """Runs perfcase with these words; ``bounds`` and ``imports`` as ``tests.api.conftest.start`` has them."""
         self.returncode: int | None = None
         self._told, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            order = json.dumps({"words": list(words), "bounds": bounds, "environment": dict(os.environ)})
+            order = json.dumps(
+                {"words": list(words), "bounds": bounds, "imports": imports, "environment": dict(os.environ)}
+            )
             socket.send_fds(_loaded(), [order.encode()], [log.fileno(), theirs.fileno()])
         self.pid = int(self._told.recv(MESSAGE_MAX))
 
@@ -121,6 +127,8 @@ def _serve(order: dict) -> int:
 
     os.environ.clear()
     os.environ.update(order["environment"])
+    if not order["imports"]:
+        borrowed.borrow()
     usual = serving.serve
 
     def bounded(settings: serving.Settings, say: object) -> None:
@@ -137,6 +145,7 @@ def _load() -> None:
     from perfcase_api import serving  # noqa: F401
 
     build_app()
+    borrowed.state()
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.scale import SCALE
 from tests.web.chromium import Page
 from tests.web.conftest import CALM, Site
 
@@ -48,7 +49,8 @@ def test_axe_finds_nothing(name: str, page: Page, site: Site) -> None:
     page.open("about:blank")
     page.open(site.at(PAGES[name].format(**site.ids)))
     found = set()
-    for width, scheme in ((1280, "light"), (1280, "dark"), (400, "light")):
+    # make test has each width and each scheme once.
+    for width, scheme in ((1280, "light"), *(((1280, "dark"), (400, "light")) if SCALE >= 1 else ((400, "dark"),))):
         page.resize(width)
         page.scheme(scheme)
         page.until(CALM)

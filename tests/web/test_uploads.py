@@ -165,7 +165,7 @@ def test_cancelled_while_it_is_sent(shown: Page, site: Site, tmp_path: Path) -> 
 @pytest.fixture
 def held(tmp_path: Path) -> Iterator[Running]:
     """A server of its own, whose imports stop at the first look: the test holds the process."""
-    running = start(tmp_path / "held", "", "--open", "--requests-per-minute", "1000000")
+    running = start(tmp_path / "held", "", "--open", "--requests-per-minute", "1000000", imports=True)
     yield running
     running.stop()
 

@@ -111,10 +111,12 @@ class Pseudonyms:
         suffix = _SUFFIX.search(value)
         end = suffix[0] if suffix and suffix.start() else b""
         length = len(value) - len(end)
-        for attempt in range(_TRIES_MAX):
-            made = self._signs(b"%d " % attempt + value, length) + end
-            if made not in self.values and made != value and not (length > _SHORT and made in self.avoided):
-                return self._keep(value, made)
+        # There are few short pseudonyms: where all others are taken, one is a word of the capture.
+        for avoided in (self.avoided, *([set()] if length <= _SHORT else [])):
+            for attempt in range(_TRIES_MAX):
+                made = self._signs(b"%d " % attempt + value, length) + end
+                if made not in self.values and made != value and made not in avoided:
+                    return self._keep(value, made)
         raise PerfcaseError("input", f"more names of {len(value)} bytes than there are pseudonyms of that length")
 
     def alias(self, value: bytes) -> bytes:

@@ -38,6 +38,7 @@ _THREADS = {
 }
 _ERRORS = {
     "process": Column("what failed", left=True, limit=24),
+    "pid": Column("pid", link="process"),
     "name": Column("call", left=True),
     "errno_name": Column("error", left=True),
     "error_count": Column("times", "count"),
@@ -144,7 +145,7 @@ def _failures(page: Page) -> None:
     rows = page.select(
         "syscall_error",
         where=f"errno_name NOT IN ({usual}) AND {_NOT_THE_RECORDERS}",
-        order="error_count DESC, process, name",
+        order="error_count DESC, process, pid, name",
         limit=3,
     )
     if rows:

@@ -1,6 +1,8 @@
 //! Opens a perf.data with its surroundings in the capture: the other files of its directory, and event formats of the
 //! host.
 
+use std::collections::BTreeSet;
+
 use perfcase_archive::{ArchiveError, Capture, Content, Issue, Member, MemberKind};
 use perfcase_decode::format::EventFormat;
 use perfcase_decode::perf_data::HeaderError;
@@ -32,13 +34,25 @@ pub(super) fn open(
 }
 
 /// Gives the further files of a directory that perf record --threads wrote: `data.0` and so on, next to `data`.
+///
+/// No file says how many there are: the lack of the last ones cannot be seen. perf numbers them without a gap.
 fn parts(session: &mut Session, capture: &Capture, member: &Member) -> Result<Vec<Content>, ArchiveError> {
-    let is_part = |other: &&Member| {
-        let number = other.path.strip_prefix(&member.path).and_then(|rest| rest.strip_prefix('.'));
-        other.kind == MemberKind::PerfDataPart && number.is_some_and(|number| !number.contains('/'))
+    let number = |other: &Member| {
+        let number = other.path.strip_prefix(&member.path).and_then(|rest| rest.strip_prefix('.'))?;
+        (other.kind == MemberKind::PerfDataPart && !number.contains('/')).then(|| number.to_string())
     };
+    let numbers: BTreeSet<u32> =
+        capture.members.iter().filter_map(number).filter_map(|number| number.parse().ok()).collect();
+    let end = numbers.last().map_or(0, |&last| last as usize + 1);
+    if let Some(first) = (0..).find(|place| !numbers.contains(place)).filter(|&place| (place as usize) < end) {
+        let count = (end - numbers.len()) as u64;
+        let message = format!("data.{first} of the directory is not here: what its thread of perf recorded is lost");
+        session.issue(
+            Issue::error("missing_files", message).of(&member.path).count(count).hint("import the whole directory"),
+        );
+    }
     let mut parts = Vec::new();
-    for part in capture.members.iter().filter(is_part) {
+    for part in capture.members.iter().filter(|other| number(other).is_some()) {
         match capture.read(part) {
             Ok(content) => parts.push(content),
             Err(error) => note_unreadable(session, part, error)?,

@@ -119,6 +119,28 @@ fn imported(name: &str) -> Vec<Line> {
     (0..samples.rows()).map(line).collect()
 }
 
+/// No file says how many there are: only a gap in the numbers can be seen.
+#[test]
+fn a_gap_in_the_files_of_a_directory_is_said() {
+    for (there, lacking) in
+        [(&["data", "data.0", "data.1"][..], None), (&["data", "data.1"], Some("data.0")), (&["data", "data.0"], None)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, out) = (folder.path().join("perf.data"), folder.path().join("out"));
+        std::fs::create_dir(&file).unwrap();
+        for part in there {
+            std::fs::write(file.join(part), fixture(&format!("perf/directory.{part}"))).unwrap();
+        }
+        let done = import(&file, &out, &Options::default(), &mut |_| true).unwrap();
+        let said: Vec<_> = done.issues.iter().filter(|issue| issue.kind == "missing_files").collect();
+        assert_eq!(said.len(), usize::from(lacking.is_some()), "{there:?}: {said:?}");
+        if let Some(lacking) = lacking {
+            assert!(said[0].message.starts_with(&format!("{lacking} of the directory is not here")), "{said:?}");
+            assert_eq!(said[0].count, 1);
+        }
+    }
+}
+
 #[test]
 fn every_record_is_counted_as_perf_counts_it() {
     for name in ALL {
