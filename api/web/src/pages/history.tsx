@@ -65,7 +65,9 @@ export default function History() {
   const measure = view?.columns.find(({ name }) => name === query.measure);
   // Which capture, then the figures; what people wrote comes last.
   const place = (name: string) => (FIRST.includes(name) ? FIRST.indexOf(name) - 9 : LAST.indexOf(name) + 1);
-  const units: Record<string, string> = measure?.unit ? { [FIGURE]: measure.unit, [PER_SECOND]: `${measure.unit}/s` } : {};
+  const units: Record<string, string> = measure?.unit
+    ? { [FIGURE]: measure.unit, [PER_SECOND]: `${measure.unit}/s` }
+    : {};
   const columns = columnsOf(data ?? [], schema)
     .map((column) => (column.name in units ? { ...column, unit: units[column.name]! } : column))
     .sort((a, b) => place(a.name) - place(b.name));
