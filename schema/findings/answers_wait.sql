@@ -9,8 +9,10 @@
 --   no peer. Such a service holds answers back until there is news (long polling in RFC 6202, BLPOP of Redis), and nobody was asked in vain. A lock that
 --   another of its threads had, which ran, is a note from 1 ms on average: the threads of a service are there so that it need not wait for itself. A sleep
 --   between two equally long questions to one peer, of which the first was answered or refused, is a retry with back-off ("Site Reliability Engineering",
---   chapter 22): the peer is named. Where no one cause has that much, what one other process did meanwhile counts as one: that it ran, waited for a CPU, a quota or a disk, and what is not
---   known of it, if that is less than half. This is what the critical path of Perfetto's standard library has of a waker. The parts are told.
+--   chapter 22): the peer is named. Where no one cause has that much, what one other process did meanwhile counts as one: that it ran, waited for a CPU (also one that processes had which were not recorded), a quota or a disk, and what is not
+--   known of it, if that is less than half. All processes of one program that the service started count as one, and so do those threads of its own with one name that had a lock (priority inversion: Sha,
+--   Rajkumar, Lehoczky, 1990). This is what the critical path of Perfetto's standard library has of a waker. The parts are told.
+--   Where a service waits for what another one does, that one's line says so, too. A disk whose request was not seen to end is the one to which those who waited sent half as many requests as they waited.
 --   For a disk it says who else sent half of what it got (USE method; biotop), where requests to it were traced. If a service waits, by way of another one,
 --   for its own address, both wait for each other (a circle in the graph of waits)
 -- means: a faster service changes nothing: what it waits for decides. Where a timer decides, it may be meant to. A thread that had nothing to do and still made others wait
@@ -22,20 +24,24 @@
 -- next: perfcase view request_summary: what the slowest requests have that the usual ones have not
 -- next: perfcase flamegraph --blame: where in the program it waits
 -- about: what the answers wait for: the CPUs, a quota, a disk, a peer, or what a process waited for in vain; the requests at the service's addresses
--- follows from: calls_time_out, connection_queue, connections_not_kept, cpu_quota, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, gives_up, head_of_line, large_segments_lost, link_shared, name_search, noisy_neighbour, pages_dropped,
---   pool_full, slow_peer, standing_queue, waits_above_disk
+-- follows from: calls_time_out, connection_queue, connections_not_kept, cpu_quota, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, gives_up,
+--   head_of_line, large_answers, large_segments_lost, link_shared, name_search, noisy_neighbour, pages_dropped, pool_full, service_asleep, slow_peer, small_send_buffer,
+--   standing_queue, waits_above_disk
 -- taught by: Identifying an off-CPU bottleneck
--- source: blame, block_device, descriptor, disk_by_process, frame_label, proc_command, proc_process, process, recorded_span, recorder_thread, request,
---   service_address, service_process, socket_turn, stack, thread
+-- source: blame, block_device, descriptor, disk_by_process, followed_state, frame_label, proc_command, proc_process, process,
+--   recorded_span, recorder_thread, request, service_address, service_process, socket_turn, stack, syscall, thread
 -- evidence: SELECT comm, call, cause, on_comm, on_call, on_target, wait_ns, wait_ratio, wait_count, wait_max_ns FROM blame_by_comm
 --   WHERE work = 'request' ORDER BY wait_ns DESC, comm, cause, on_comm, on_target
 WITH threshold AS (
-  SELECT 20 AS request_count, 5 AS slow_count, 10000000 AS request_ns, 100000000 AS critical_ns, 1000000 AS lock_ns, 0.5 AS share_ratio, 0.5 AS outstanding, 0.5 AS unknown_ratio, 0.1 AS waiter_ratio, 80 AS shown_count, 200 AS longest_count, 10 AS samples
+  SELECT 20 AS request_count, 5 AS slow_count, 10000000 AS request_ns, 100000000 AS critical_ns, 1000000 AS lock_ns, 0.5 AS share_ratio, 0.5 AS outstanding, 0.5 AS unknown_ratio, 0.1 AS waiter_ratio, 80 AS shown_count, 200 AS longest_count, 10 AS samples, 1000 AS call_count
+), owner AS MATERIALIZED (
+  -- Worked out once: the view reads all threads.
+  SELECT upid, service_upid FROM service_process
 ), served AS (
   SELECT f.service_upid AS upid, count(*) AS request_count, avg(r.duration_ns) AS request_ns_avg, sum(r.duration_ns) AS total_ns,
     sum(r.duration_ns) / any_value(c.duration_ns) AS outstanding
   FROM request AS r
-  JOIN service_process AS f USING (upid)
+  JOIN owner AS f USING (upid)
   JOIN recorded_span AS c ON c.table_name = 'syscall' AND c.duration_ns > 0
   WHERE r.duration_ns IS NOT NULL AND r.writer_utid NOT IN (SELECT utid FROM recorder_thread)
   GROUP BY f.service_upid
@@ -45,15 +51,15 @@ WITH threshold AS (
   -- Where it is asked, if that is one place.
   SELECT f.service_upid AS upid, min(a.address) AS address
   FROM service_address AS a
-  JOIN service_process AS f USING (upid)
+  JOIN owner AS f USING (upid)
   GROUP BY f.service_upid
   HAVING count(DISTINCT a.address) = 1
 ), own_client AS (
   SELECT DISTINCT f.service_upid AS upid, g.service_upid AS client_upid
   FROM (SELECT DISTINCT upid, peer FROM socket_turn WHERE is_client) AS t
   JOIN service_address AS a ON a.address = @plain_address(t.peer)
-  JOIN service_process AS f ON f.upid = a.upid
-  JOIN service_process AS g ON g.upid = t.upid
+  JOIN owner AS f ON f.upid = a.upid
+  JOIN owner AS g ON g.upid = t.upid
 ), due AS (
   SELECT f.service_upid AS upid, b.cause, coalesce(g.service_upid, o.upid) AS on_upid, o.upid AS done_upid, b.depth, o.upid <> t.upid AND g.service_upid = f.service_upid AS is_sibling,
     CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device, 'a block device') WHEN b.cause IN ('network', 'timeout', 'sleep') THEN coalesce(d.peer, d.target) END AS on_target,
@@ -69,9 +75,9 @@ WITH threshold AS (
     coalesce(k.frame_ids[k.kernel_depth + 1], k.frame_ids[1]) AS frame_id, b.duration_ns::HUGEINT * b.work_count AS wait_ns, b.duration_ns AS thread_ns
   FROM blame AS b
   JOIN thread AS t USING (utid)
-  JOIN service_process AS f ON f.upid = t.upid
+  JOIN owner AS f ON f.upid = t.upid
   LEFT JOIN thread AS o ON o.utid = b.on_utid
-  LEFT JOIN service_process AS g ON g.upid = o.upid
+  LEFT JOIN owner AS g ON g.upid = o.upid
   LEFT JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id
   LEFT JOIN descriptor AS w ON w.descriptor_id = b.descriptor_id
   LEFT JOIN block_device AS v ON v.device = b.device
@@ -85,7 +91,7 @@ WITH threshold AS (
   QUALIFY row_number() OVER (PARTITION BY upid, on_target ORDER BY sum(wait_ns) DESC, file) = 1
 ), disk_waiter AS (
   -- Those that have a tenth of it or more. The others are not what that queue consists of.
-  SELECT upid, on_target, done_upid
+  SELECT upid, on_target, done_upid, count(*) AS wait_count
   FROM due
   CROSS JOIN threshold AS h
   WHERE cause = 'disk'
@@ -93,9 +99,12 @@ WITH threshold AS (
   QUALIFY sum(wait_ns) >= any_value(h.waiter_ratio) * sum(sum(wait_ns)) OVER (PARTITION BY upid, on_target)
 ), disk AS (
   -- Where the end of a request was not seen, the disk is the one to which those who waited sent most.
-  SELECT w.upid, w.on_target, d.device
+  SELECT w.upid, w.on_target, d.device,
+    -- Its name, if those who waited sent half as many requests there as they waited, or more (the forced flow law of operational analysis, Denning and Buzen).
+    CASE WHEN w.on_target = 'a block device' AND sum(d.request_count) >= any_value(h.share_ratio) * sum(w.wait_count) THEN any_value(d.device_name) END AS likely_name
   FROM disk_waiter AS w
   JOIN disk_by_process AS d ON d.upid = w.done_upid AND w.on_target IN (d.device_name, d.device, 'a block device')
+  CROSS JOIN threshold AS h
   GROUP BY w.upid, w.on_target, d.device
   QUALIFY row_number() OVER (PARTITION BY w.upid, w.on_target ORDER BY sum(d.request_count) DESC, d.device) = 1
 ), neighbour AS (
@@ -144,7 +153,7 @@ WITH threshold AS (
   FROM cause AS c
   JOIN served AS s USING (upid)
   JOIN service_address AS a ON a.address = @plain_address(c.on_target)
-  JOIN service_process AS f ON f.upid = a.upid AND f.service_upid = c.upid
+  JOIN owner AS f ON f.upid = a.upid AND f.service_upid = c.upid
   CROSS JOIN threshold AS h
   WHERE c.cause IN ('network', 'timeout') AND c.on_upid <> c.upid AND c.wait_ns > h.share_ratio * s.total_ns
   GROUP BY c.upid, c.on_upid
@@ -157,6 +166,15 @@ WITH threshold AS (
   LEFT JOIN frame_label AS l USING (frame_id)
   LEFT JOIN locked AS f ON f.upid = c.upid AND f.cause = c.cause AND f.is_timer = c.is_timer AND f.on_upid IS NOT DISTINCT FROM c.on_upid
     AND f.on_target IS NOT DISTINCT FROM c.on_target
+), too AS (
+  -- Services that wait for what another one does: told there, as it is one cause (symptoms and causes in "Site Reliability Engineering", chapter 6).
+  SELECT n.on_upid AS upid, n.cause, list({name: format('{} ({})', coalesce(p.name, '?'), p.pid), request_count: s.request_count} ORDER BY n.wait_ns DESC, p.upid) AS waiting
+  FROM named AS n
+  JOIN served AS s USING (upid)
+  JOIN process AS p USING (upid)
+  CROSS JOIN threshold AS h
+  WHERE n.on_upid <> n.upid AND n.cause IN ('running', 'sleep', 'quota', 'stopped', 'alarm') AND n.wait_ns > h.share_ratio * s.total_ns AND s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding
+  GROUP BY n.on_upid, n.cause
 ), reading AS (
   -- proc_command has changes; proc_process has a row for each time at which these files were read.
   SELECT r.upid, r.ts_ns, c.command_line
@@ -168,32 +186,56 @@ WITH threshold AS (
   SELECT f.service_upid AS upid, mode(r.command_line ORDER BY r.command_line) AS command_line
   FROM blame AS b
   JOIN thread AS t USING (utid)
-  JOIN service_process AS f ON f.upid = t.upid
+  JOIN owner AS f ON f.upid = t.upid
   JOIN reading AS r ON r.upid = t.upid AND r.ts_ns BETWEEN b.ts_ns AND b.ts_ns + b.duration_ns
   WHERE b.work = 'request' AND b.cause NOT IN ('running', 'cpu_taken', 'cpu_idle')
     AND t.upid IN (SELECT upid FROM proc_command GROUP BY upid HAVING count(DISTINCT command_line) > 1)
   GROUP BY f.service_upid
+), helper AS (
+  -- Programs that a service starts again and again count as one.
+  SELECT p.upid, min(p.upid) OVER same AS first_upid, count(*) OVER same AS process_count
+  FROM process AS p
+  JOIN owner AS f ON f.upid = p.parent_upid
+  WHERE p.name IS NOT NULL AND p.upid NOT IN (SELECT upid FROM request)
+  WINDOW same AS (PARTITION BY f.service_upid, p.name)
+), unseen AS (
+  SELECT * FROM blame WHERE work = 'request' AND depth > 0 AND cause = 'not_recorded'
+), ready AS (
+  SELECT utid, ts_ns, ts_ns + duration_ns AS end_ns
+  FROM followed_state
+  WHERE state IN ('runnable', 'runnable_preempted') AND utid IN (SELECT on_utid FROM unseen)
+), followed AS (
+  -- Who could run had no CPU, also where nobody knows who had it: processes that were not recorded, if some only were.
+  SELECT u.utid, u.call, u.on_utid, u.work_count, u.duration_ns, u.depth, CASE WHEN r.end_ns > u.ts_ns THEN 'cpu' ELSE u.cause END AS cause
+  FROM unseen AS u
+  ASOF LEFT JOIN ready AS r ON r.utid = u.on_utid AND r.ts_ns <= u.ts_ns
+  UNION ALL
+  SELECT utid, call, CASE WHEN cause <> 'cpu_taken' THEN on_utid WHEN depth = 1 THEN waker_utid END, work_count, duration_ns, depth,
+    CASE WHEN cause IN ('cpu_taken', 'cpu_idle') THEN 'cpu' ELSE cause END
+  FROM blame
+  WHERE work = 'request' AND depth > 0 AND cause IN ('running', 'cpu_taken', 'cpu_idle', 'quota', 'disk')
 ), awaited_part AS (
-  -- What was done meanwhile by the one that was waited for: a process of its own, or a service with its workers. If a CPU was waited for, only the waker itself is known.
-  SELECT f.service_upid AS upid, CASE WHEN g.service_upid <> f.service_upid THEN g.service_upid ELSE w.upid END AS on_upid,
-    CASE WHEN b.cause IN ('cpu_taken', 'cpu_idle') THEN 'cpu' ELSE b.cause END AS cause, sum(b.duration_ns::HUGEINT * b.work_count) AS wait_ns, sum(b.duration_ns) AS thread_ns,
-    coalesce(bool_or(g.service_upid = f.service_upid), false) AS is_sibling
-  FROM blame AS b
+  -- What was done meanwhile by the one that was waited for: a process of its own, a service with its workers, or a thread that had a lock. If a CPU was waited for, only the waker
+  -- itself is known.
+  SELECT f.service_upid AS upid, coalesce(k.first_upid, CASE WHEN g.service_upid <> f.service_upid THEN g.service_upid ELSE w.upid END) AS on_upid, CASE WHEN w.upid = t.upid THEN w.comm END AS on_comm, b.cause, sum(b.duration_ns::HUGEINT * b.work_count) AS wait_ns, sum(b.duration_ns) AS thread_ns,
+    coalesce(bool_or(g.service_upid = f.service_upid AND w.upid <> t.upid), false) AS is_sibling, max(k.process_count) AS process_count
+  FROM followed AS b
   JOIN thread AS t USING (utid)
-  JOIN service_process AS f ON f.upid = t.upid
-  JOIN thread AS w ON w.utid = CASE WHEN b.cause = 'cpu_taken' THEN CASE WHEN b.depth = 1 THEN b.waker_utid END ELSE b.on_utid END
-  LEFT JOIN service_process AS g ON g.upid = w.upid
-  WHERE b.work = 'request' AND b.depth > 0 AND w.upid <> t.upid AND b.cause IN ('running', 'cpu_taken', 'cpu_idle', 'quota', 'disk', 'not_recorded')
+  JOIN owner AS f ON f.upid = t.upid
+  JOIN thread AS w ON w.utid = b.on_utid
+  LEFT JOIN owner AS g ON g.upid = w.upid
+  LEFT JOIN helper AS k ON k.upid = w.upid
+  WHERE w.upid <> t.upid OR w.utid <> t.utid AND starts_with(b.call, 'futex')
   GROUP BY ALL
 ), awaited AS (
-  SELECT a.upid, a.on_upid, any_value(a.is_sibling) AS is_sibling, sum(a.wait_ns) AS wait_ns, sum(a.thread_ns) AS thread_ns,
+  SELECT a.upid, a.on_upid, a.on_comm, any_value(a.is_sibling) AS is_sibling, sum(a.wait_ns) AS wait_ns, sum(a.thread_ns) AS thread_ns, max(a.process_count) AS process_count,
     string_agg(format(CASE a.cause WHEN 'running' THEN 'ran for {:.1f} %' WHEN 'cpu' THEN 'waited for a CPU for {:.1f} %' WHEN 'quota' THEN 'had used up its CPU quota for {:.1f} %'
       WHEN 'disk' THEN 'waited for a disk for {:.1f} %' ELSE 'did for {:.1f} % what was not recorded' END, 100 * a.wait_ns / s.total_ns), ', ' ORDER BY a.wait_ns DESC, a.cause)
       FILTER (a.wait_ns >= 0.001 * s.total_ns) AS parts
   FROM awaited_part AS a
   JOIN served AS s USING (upid)
   CROSS JOIN threshold AS h
-  GROUP BY a.upid, a.on_upid
+  GROUP BY a.upid, a.on_upid, a.on_comm
   HAVING sum(a.wait_ns) > any_value(h.share_ratio * s.total_ns) AND coalesce(sum(a.wait_ns) FILTER (a.cause = 'not_recorded'), 0) < any_value(h.unknown_ratio) * sum(a.wait_ns)
 ), title AS (
   SELECT upid, on_upid, mode(command_line ORDER BY command_line) AS command_line
@@ -201,9 +243,9 @@ WITH threshold AS (
     SELECT DISTINCT f.service_upid AS upid, coalesce(g.service_upid, o.upid) AS on_upid, r.ts_ns, r.command_line
     FROM blame AS b
     JOIN thread AS t USING (utid)
-    JOIN service_process AS f ON f.upid = t.upid
+    JOIN owner AS f ON f.upid = t.upid
     JOIN thread AS o ON o.utid = b.on_utid
-    LEFT JOIN service_process AS g ON g.upid = o.upid
+    LEFT JOIN owner AS g ON g.upid = o.upid
     JOIN reading AS r ON r.upid = o.upid AND r.ts_ns BETWEEN b.ts_ns AND b.ts_ns + b.duration_ns
     WHERE b.work = 'request' AND b.cause = 'no_work' AND b.depth > 0
   )
@@ -214,11 +256,11 @@ WITH threshold AS (
   FROM (
     SELECT DISTINCT a.upid, a.on_upid, r.ts_ns, r.command_line
     FROM awaited AS a
-    JOIN service_process AS f ON f.service_upid = a.upid
+    JOIN owner AS f ON f.service_upid = a.upid
     JOIN thread AS t ON t.upid = f.upid
     JOIN blame AS b ON b.utid = t.utid AND b.work = 'request' AND b.depth > 0 AND b.cause IN ('running', 'disk', 'not_recorded')
     JOIN thread AS o ON o.utid = b.on_utid
-    JOIN service_process AS g ON g.upid = o.upid AND a.on_upid = CASE WHEN a.is_sibling THEN o.upid ELSE g.service_upid END
+    JOIN owner AS g ON g.upid = o.upid AND a.on_upid = CASE WHEN a.is_sibling THEN o.upid ELSE g.service_upid END
     JOIN reading AS r ON r.upid = o.upid AND r.ts_ns BETWEEN b.ts_ns AND b.ts_ns + b.duration_ns
     WHERE o.upid IN (SELECT upid FROM proc_command GROUP BY upid HAVING count(DISTINCT command_line) > 1)
   )
@@ -229,9 +271,9 @@ WITH threshold AS (
     @plain_address(d.peer) AS local, @plain_address(d.local) AS peer
   FROM blame AS b
   JOIN thread AS t USING (utid)
-  JOIN service_process AS f ON f.upid = t.upid
+  JOIN owner AS f ON f.upid = t.upid
   JOIN thread AS o ON o.utid = b.on_utid
-  LEFT JOIN service_process AS g ON g.upid = o.upid
+  LEFT JOIN owner AS g ON g.upid = o.upid
   JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id
   CROSS JOIN threshold AS h
   WHERE b.work = 'request' AND b.cause = 'no_work' AND b.depth > 0 AND d.peer IS NOT NULL
@@ -249,8 +291,26 @@ WITH threshold AS (
   WHERE a.is_sibling
   GROUP BY a.upid, a.on_upid, k.upid
   QUALIFY k.upid IS NOT NULL AND 2 * sum(r.duration_ns) > sum(sum(r.duration_ns)) OVER (PARTITION BY a.upid, a.on_upid)
+), called AS (
+  -- What else than computing it may have done for most of the time that it ran: a system call, 1,000 times or more.
+  SELECT k.first_upid AS upid, s.name, @whole(sum(s.call_count)) AS call_count, @whole(sum(s.error_count)) AS error_count
+  FROM (
+    SELECT utid, name, count(*) AS call_count, count(errno) AS error_count
+    FROM syscall
+    GROUP BY utid, name
+  ) AS s
+  JOIN thread AS t USING (utid)
+  JOIN helper AS k USING (upid)
+  CROSS JOIN threshold AS h
+  WHERE k.first_upid IN (SELECT on_upid FROM awaited)
+  GROUP BY k.first_upid, s.name
+  HAVING sum(s.call_count) >= any_value(h.call_count)
+  QUALIFY row_number() OVER (PARTITION BY k.first_upid ORDER BY sum(s.call_count) DESC, s.name) = 1
 ), known AS (
-  SELECT a.*, format('{} ({})', coalesce(q.name, '?'), q.pid) AS shown, coalesce(format('; its command line then: {}{}', left(t.command_line, h.shown_count),
+  SELECT a.*, CASE WHEN a.on_comm IS NOT NULL THEN 'a lock or condition (futex) that its thread ' || a.on_comm || ' had' WHEN a.process_count > 1 THEN format('{} processes {}', a.process_count, coalesce(q.name, '?'))
+      ELSE format('{} ({})', coalesce(q.name, '?'), q.pid) END AS shown,
+    coalesce(format('; {} {} {:,} times{}', CASE WHEN a.process_count > 1 THEN 'they call' ELSE 'it calls' END, e.name, e.call_count,
+      CASE WHEN 2 * e.error_count > e.call_count THEN format(', {:.0f} % in vain', 100 * e.error_count / e.call_count) ELSE '' END), '') || coalesce(format('; its command line then: {}{}', left(t.command_line, h.shown_count),
       CASE WHEN length(t.command_line) > h.shown_count THEN '…' ELSE '' END), '') || coalesce(format('; its client: {} ({})', coalesce(k.name, '?'), k.pid), '') AS more
   FROM awaited AS a
   JOIN process AS q ON q.upid = a.on_upid
@@ -258,6 +318,7 @@ WITH threshold AS (
   LEFT JOIN awaited_title AS t ON t.upid = a.upid AND t.on_upid = a.on_upid
   LEFT JOIN awaited_client AS c ON c.upid = a.upid AND c.on_upid = a.on_upid
   LEFT JOIN process AS k ON k.upid = c.client_upid
+  LEFT JOIN called AS e ON e.upid = a.on_upid
 ), client AS (
   SELECT h.upid, h.on_upid, a.upid AS client_upid, sum(h.duration_ns) AS held_ns
   FROM held AS h
@@ -296,17 +357,17 @@ SELECT
     WHEN c.is_timer THEN format('until the time that {} ({}) gave its {} was over: a timer was due, or what it waited for did not come', coalesce(q.name, '?'), q.pid, coalesce(c.on_call, 'poll')) ELSE CASE WHEN 2 * c.handed_ns > c.wait_ns THEN 'for a lock or condition (futex) that another of its threads had, which waited for '
       WHEN c.lock IS NOT NULL THEN format('for the lock of {}, due to ', c.lock) ELSE 'for ' END || @due(NULL, c.cause,
       CASE WHEN c.cause <> 'network' THEN coalesce(CASE WHEN 2 * c.sibling_ns > c.wait_ns THEN 'another of its processes, ' ELSE 'the thread ' END || c.on_comm, '') || CASE WHEN c.on_upid IS DISTINCT FROM c.upid OR c.on_comm IS NULL THEN format('{}{} ({})', CASE WHEN c.on_comm IS NULL THEN '' ELSE ' of ' END, coalesce(q.name, '?'), q.pid) ELSE '' END END,
-      coalesce(c.on_target, c.idle_target), c.on_call) || CASE WHEN 2 * i.wait_ns > c.wait_ns THEN ', most of it for ' || i.file ELSE '' END || coalesce(v.text, '') ||
+      coalesce(c.on_target, c.idle_target), c.on_call) || CASE WHEN 2 * i.wait_ns > c.wait_ns THEN ', most of it for ' || i.file ELSE '' END || coalesce(format(' ({}, to judge by its requests)', y.likely_name), '') || coalesce(v.text, '') ||
       CASE WHEN r.upid = c.upid THEN format(': that is its own address, so it and {} ({}) wait for each other', coalesce(q.name, '?'), q.pid)
         WHEN r.upid IS NOT NULL THEN format(', where {} ({}) waits for {} ({}) meanwhile: they wait for each other', coalesce(o.name, '?'), o.pid, coalesce(p.name, '?'), p.pid) ELSE '' END ||
       CASE WHEN c.cause = 'no_work' AND e.command_line IS NOT NULL THEN format('; its command line then: {}{}', left(e.command_line, h.shown_count),
         CASE WHEN length(e.command_line) > h.shown_count THEN '…' ELSE '' END) ELSE '' END || CASE WHEN c.cause = 'no_work' THEN coalesce(n.text, '') WHEN c.cause = 'running' THEN coalesce(z.more, '') ELSE '' END END ||
-    coalesce(format('; that of who waited: {}{}', left(w.command_line, h.shown_count), CASE WHEN length(w.command_line) > h.shown_count THEN '…' ELSE '' END), '')) AS message,
+    coalesce(format('; that of who waited: {}{}', left(w.command_line, h.shown_count), CASE WHEN length(w.command_line) > h.shown_count THEN '…' ELSE '' END), '') || CASE WHEN c.on_upid = c.upid THEN coalesce(array_to_string(list_transform(j.waiting, lambda x: format('; {} waits for {}, too: {:,} requests', x.name, coalesce(p.name, '?'), x.request_count)), ''), '') ELSE '' END) AS message,
   @whole(c.thread_ns) AS cost_ns,
-  [CASE c.cause WHEN 'cpu_taken' THEN 'the CPUs' WHEN 'quota' THEN 'quota of process ' || c.on_upid
+  CASE WHEN y.likely_name IS NOT NULL THEN ['disk ' || y.likely_name] ELSE [] END || [CASE c.cause WHEN 'cpu_taken' THEN 'the CPUs' WHEN 'quota' THEN 'quota of process ' || c.on_upid
     WHEN 'disk' THEN 'disk ' || c.on_target WHEN 'network' THEN 'peer ' || c.on_target WHEN 'sleep' THEN 'peer ' || c.on_target
     WHEN 'timeout' THEN 'timeouts of process ' || c.on_upid END] ||
-    coalesce((SELECT list('requests of ' || a.address) FROM service_address AS a JOIN service_process AS f USING (upid) WHERE f.service_upid = c.upid), []) AS about
+    coalesce((SELECT list('requests of ' || a.address) FROM service_address AS a JOIN owner AS f USING (upid) WHERE f.service_upid = c.upid), []) AS about
 FROM named AS c
 JOIN served AS s USING (upid)
 JOIN process AS p USING (upid)
@@ -315,11 +376,13 @@ LEFT JOIN address AS d ON d.upid = c.upid
 LEFT JOIN title AS e ON e.upid = c.upid AND e.on_upid = c.on_upid
 LEFT JOIN behind AS n ON n.upid = c.upid AND n.on_upid = c.on_upid
 LEFT JOIN own_title AS w ON w.upid = c.upid
-LEFT JOIN known AS z ON z.upid = c.upid AND c.cause = 'running' AND c.on_upid = CASE WHEN z.is_sibling THEN z.upid ELSE z.on_upid END
+LEFT JOIN known AS z ON z.upid = c.upid AND z.on_comm IS NULL AND c.cause = 'running' AND c.on_upid = CASE WHEN z.is_sibling THEN z.upid ELSE z.on_upid END
 LEFT JOIN disk_file AS i ON c.cause = 'disk' AND i.upid = c.upid AND i.on_target = c.on_target
 LEFT JOIN circle AS r ON c.cause IN ('network', 'timeout') AND r.address = @plain_address(c.on_target) AND (r.upid = c.upid AND r.on_upid = c.on_upid OR r.upid <> c.upid AND r.on_upid = c.upid AND c.on_upid = c.upid)
 LEFT JOIN process AS o ON o.upid = r.upid
+LEFT JOIN too AS j ON j.upid = c.upid AND j.cause = c.cause
 LEFT JOIN neighbour AS v ON c.cause = 'disk' AND v.upid = c.upid AND v.on_target = c.on_target
+LEFT JOIN disk AS y ON c.cause = 'disk' AND y.upid = c.upid AND y.on_target = c.on_target
 CROSS JOIN threshold AS h
 WHERE s.request_count >= CASE WHEN s.request_ns_avg >= h.critical_ns THEN h.slow_count ELSE h.request_count END AND (s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding OR c.is_own_lock AND s.request_ns_avg >= h.lock_ns)
   AND c.wait_ns > h.share_ratio * s.total_ns
@@ -328,7 +391,7 @@ SELECT
   @severity(s.request_ns_avg >= h.critical_ns, true) AS severity, format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject,
   format('{} requests{} took {:.1f} ms on average; {:.1f} % of that time they waited for {}{}, which {}{}', s.request_count, coalesce(' at ' || d.address, ''), s.request_ns_avg / 1e6,
     100 * c.wait_ns / s.total_ns, CASE WHEN c.is_sibling THEN 'another of its processes, ' ELSE '' END, c.shown, c.parts, c.more) AS message,
-  @whole(c.thread_ns) AS cost_ns, (SELECT list('requests of ' || a.address ORDER BY a.address) FROM service_address AS a JOIN service_process AS f USING (upid) WHERE f.service_upid = c.upid) AS about
+  @whole(c.thread_ns) AS cost_ns, (SELECT list('requests of ' || a.address ORDER BY a.address) FROM service_address AS a JOIN owner AS f USING (upid) WHERE f.service_upid = c.upid) AS about
 FROM known AS c
 JOIN served AS s USING (upid)
 JOIN process AS p USING (upid)

@@ -16,7 +16,7 @@
 -- next: perfcase view socket_answer: whether, and how fast, this peer answers other questions
 -- next: perfcase view tcp_activity: whether segments were lost; and look at the peer
 -- about: what the process waited for in vain: the peer
--- follows from: event_loop_computes, failing_calls, fd_leak, large_segments_lost, listen_overflow, slow_reader, standing_queue
+-- follows from: event_loop_computes, failing_calls, fd_leak, large_segments_lost, listen_overflow, service_asleep, slow_reader, standing_queue
 -- taught by: -
 -- source: descriptor, process, recorded_span, socket_turn, syscall, thread, workload_thread
 -- evidence: SELECT t.comm, t.tid, s.name, d.peer, s.ts_ns, s.duration_ns, s.ret, s.errno_name FROM syscall AS s JOIN thread AS t USING (utid)

@@ -9,6 +9,7 @@
 -- next: perfcase view request_summary: how long the other end takes for its answers
 -- next: perfcase view fd_history: the connections, and when they were closed
 -- about: the peer
+-- follows from: service_asleep
 -- taught by: -
 -- source: descriptor, process, request, service_address, service_process, syscall, workload_thread
 -- evidence: SELECT p.name, p.pid, d.peer, d.fd, d.ts_ns, d.end_ts_ns FROM descriptor AS d JOIN process AS p USING (upid) WHERE d.kind = 'socket' AND d.opened_by = 'socket' AND d.peer IS NOT NULL

@@ -10,6 +10,7 @@
 -- next: perfcase findings: what prevents the program from accepting
 -- next: raise the backlog of listen() and net.core.somaxconn, but only if the program accepts quickly and bursts are short
 -- about: the peers that are not accepted: the listening addresses
+-- follows from: service_asleep
 -- taught by: -
 -- source: socket, tcp_activity
 -- evidence: SELECT process, pid, ts_ns, interval_ns, passive_open_count, listen_overflow_count, listen_drop_count, retransmit_count FROM tcp_activity

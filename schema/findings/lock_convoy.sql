@@ -37,7 +37,7 @@ WITH threshold AS (
 ), convoy AS (
   SELECT m.kind, m.upid, m.lock_address, min(m.lock_type) AS lock_type, count(*) AS wait_count, sum(m.duration_ns) AS wait_ns,
     max(m.duration_ns) AS max_ns, count(DISTINCT m.utid) AS thread_count, count(DISTINCT m.holder_utid) AS holder_count,
-    min(m.utid) AS a_utid, mode(m.holder_call ORDER BY m.holder_call) AS holder_call, count(m.holder_call) AS in_call_count,
+    mode(m.utid ORDER BY m.utid) AS a_utid, mode(m.holder_call ORDER BY m.holder_call) AS holder_call, count(m.holder_call) AS in_call_count,
     sum(m.duration_ns) / any_value(c.duration_ns) AS waiting_threads
   FROM meanwhile AS m
   JOIN recorded_span AS c ON c.table_name = CASE m.kind WHEN 'futex' THEN 'syscall' ELSE 'thread_state' END AND c.duration_ns > 0

@@ -9,7 +9,7 @@
 -- next: perfcase view socket_answer: each request, its answer and the thread that waited
 -- next: record the host of the peer too, and look for what it waits for
 -- about: the peer
--- follows from: delayed_ack, event_loop_computes, failing_calls, fd_leak, listen_overflow, slow_reader, standing_queue
+-- follows from: delayed_ack, event_loop_computes, failing_calls, fd_leak, large_answers, listen_overflow, service_asleep, slow_reader, small_send_buffer, standing_queue
 -- taught by: Identifying an off-CPU bottleneck
 -- source: recorded_span, socket_answer
 -- evidence: SELECT process, peer, count(*) AS answer_count, sum(gap_ns) AS waited_ns, avg(gap_ns) AS gap_ns_avg, max(gap_ns) AS gap_ns_max
