@@ -1,4 +1,4 @@
--- service_asleep: A service has stopped to answer: nothing of it runs, while connections wait for it
+-- service_asleep: A service has stopped answering: nothing of it runs, while connections wait for it
 -- condition: from the first snapshot of sockets to the last, three or more and 2 s apart or more, connections waited at a listening socket of TCP until somebody accepts them, never fewer than
 --   before; and no thread of those processes that have accepted connections at this address (or, if none has one, of all that hold the socket) ran from the first snapshot of
 --   threads to the last: the kernel counted no run of them (schedstat). Stopped threads are another finding. Critical. This is the saturated resource of the USE method, whose server does not work;

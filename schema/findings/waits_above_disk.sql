@@ -91,7 +91,7 @@ WITH threshold AS (
   JOIN disk_by_process AS d USING (device)
   CROSS JOIN threshold AS h
   -- A disk that got less than those calls wrote is not theirs.
-  WHERE d.request_bytes / d.bytes_ratio >= h.sent_ratio * x.bytes AND greatest(d.request_ratio, d.bytes_ratio) >= h.sent_ratio AND d.upid NOT IN (SELECT upid FROM total) AND d.upid NOT IN (SELECT upid FROM recorder_thread WHERE upid IS NOT NULL)
+  WHERE coalesce(d.request_bytes / d.bytes_ratio, 0) >= h.sent_ratio * x.bytes AND greatest(d.request_ratio, d.bytes_ratio) >= h.sent_ratio AND d.upid NOT IN (SELECT upid FROM total) AND d.upid NOT IN (SELECT upid FROM recorder_thread WHERE upid IS NOT NULL)
   QUALIFY row_number() OVER (PARTITION BY m.upid ORDER BY d.request_count DESC, d.upid) = 1
 ), place AS (
   SELECT e.stack_id, list_filter(list(l.label ORDER BY e.position DESC), lambda f: NOT regexp_matches(f, 'schedule|sched_switch|perf_')) AS labels
