@@ -98,9 +98,9 @@ def test_a_server_that_is_killed_forgets_what_nobody_can_go_on_with(tmp_path: Pa
 
 def test_an_upload_in_parts_that_nobody_goes_on_with_is_removed(running: Running) -> None:
     with running.client() as client:
+        # On a slow machine the first is gone before the second begins: the audit tells of both.
         begin(client, HALF)
         begin(client, 0)
-        assert within(running.store, [HALF, 0])
         assert within(running.store, [])
         told = [line["subject"] for line in client.get("/v1/audit").json() if line["action"] == "expire"]
         assert sorted(told) == [
