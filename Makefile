@@ -1,6 +1,6 @@
 # make demo       record a short workload on this machine, import it, print the report
 # make check      after every edit: formatters, linters, unit tests, views and findings, house rules, docs; 3 minutes
-# make test       everything that a change must pass; 45 minutes on 2 CPUs
+# make test       everything that a change must pass; 40 minutes on 2 CPUs
 # make test-long  the same tests with larger counts, in an order of chance; ONLY=tests/redaction: only these, also a single long test
 # Each installs first what it needs and is missing: .venv/bin/perfcase is the tool in a clone.
 
