@@ -18,14 +18,14 @@ WITH state AS (
 ), called AS (
   SELECT b.*, c.fd, b.ts_ns AS at_ns, false AS is_of_accepted
   FROM found AS b
-  ASOF JOIN (SELECT utid, fd, ts_ns, exit_ts_ns FROM syscall WHERE name = 'connect' AND fd IS NOT NULL) AS c
+  ASOF JOIN (SELECT utid, fd, ts_ns, exit_ts_ns FROM syscall WHERE name = 'connect' AND fd IS NOT NULL AND errno IS DISTINCT FROM 9) AS c
     ON c.utid = b.utid AND b.ts_ns >= c.ts_ns
   WHERE b.is_begin AND coalesce(b.ts_ns <= c.exit_ts_ns, true)
   UNION ALL
   -- Only the first end in a call, or within 100 µs of its return, is its own.
   SELECT b.*, c.fd, c.ts_ns, true
   FROM found AS b
-  ASOF JOIN (SELECT utid, fd, ts_ns, exit_ts_ns FROM syscall WHERE name IN ('close', 'shutdown') AND fd IS NOT NULL) AS c
+  ASOF JOIN (SELECT utid, fd, ts_ns, exit_ts_ns FROM syscall WHERE name IN ('close', 'shutdown') AND fd IS NOT NULL AND errno IS DISTINCT FROM 9) AS c
     ON c.utid = b.utid AND b.ts_ns >= c.ts_ns
   WHERE b.is_end AND coalesce(b.ts_ns <= c.exit_ts_ns + 100000, true)
   QUALIFY row_number() OVER (PARTITION BY b.utid, c.ts_ns ORDER BY b.ts_ns) = 1

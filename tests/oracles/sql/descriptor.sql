@@ -47,7 +47,8 @@ WITH call AS (
   FROM call
   WHERE name = 'close_range' AND ret = 0
 ), noticed AS (
-  SELECT DISTINCT upid, fd FROM call WHERE fd IS NOT NULL
+  -- A number that is only said not to be open is no descriptor.
+  SELECT DISTINCT upid, fd FROM call WHERE fd IS NOT NULL AND errno IS DISTINCT FROM 9
   UNION SELECT DISTINCT upid, fd FROM proc_fd
   UNION SELECT DISTINCT upid, fd FROM made
 ), closed AS (

@@ -53,7 +53,10 @@ impl Session {
         let stack = record.stack.or_else(|| self.traced_call(&hook, record.payload));
         let ts = self.ts(record.clock_ns).unwrap_or(0);
         let Some(definition) = self.tracepoints.definitions.get_mut(id as usize) else { return };
-        let Some((table, plan)) = definition.own else { return };
+        let Some((table, plan)) = definition.own else {
+            // The timelines have it, which put aside what they need not hold.
+            return self.row_added();
+        };
         let head = Head { ts_ns: ts, cpu: record.cpu, utid, stack, source, plan };
         let is_whole = self.tracepoints.tables[table].push(head, record.payload);
         definition.short_count += u64::from(!is_whole);

@@ -111,3 +111,21 @@ fn large_payloads_do_not_wait_for_many_rows() {
     assert!(most < 40 << 20, "{most}");
     assert_eq!(session.close().unwrap().get("sched_switch"), Some(&100));
 }
+
+#[test]
+fn calls_that_have_no_row_of_their_own_do_not_stay_in_memory() {
+    let (_directory, mut session, source) = session();
+    session.timelines.only_syscall = Some(source);
+    let fields = "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;";
+    let format =
+        EventFormat { system: "raw_syscalls".into(), name: "sys_exit".into(), ..format(fields, "\"%ld\", REC->ret") };
+    let id = session.tracepoint_def(&format, false, source);
+    let payload = [payload(7, 3), 0_u64.to_le_bytes().to_vec()].concat();
+    for clock_ns in 0..200_000 {
+        session
+            .tracepoint(id, Record { clock_ns, cpu: Some(0), tid: Some(7), pid: None, stack: None, payload: &payload });
+    }
+    assert!(session.timelines.of(source).syscalls.in_memory() < 70_000);
+    session.write_timelines();
+    assert_eq!(session.close().unwrap()["syscall"], 200_000);
+}

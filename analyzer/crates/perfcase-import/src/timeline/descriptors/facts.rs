@@ -3,7 +3,6 @@
 use super::new::FdCall;
 use crate::model::NO_TIME;
 
-const EBADF: i64 = 9;
 /// The commands of fcntl: F_DUPFD, F_SETFD, F_DUPFD_CLOEXEC.
 const F_DUPFD: u64 = 0;
 const F_SETFD: u64 = 2;
@@ -263,14 +262,9 @@ impl Fact {
         (self.has_returned() && (-4095..0).contains(&self.ret)).then_some(-self.ret)
     }
 
-    /// Tells whether the kernel said that the descriptor is not open.
-    pub(super) fn is_not_open(&self) -> bool {
-        self.errno() == Some(EBADF)
-    }
-
     /// Tells whether the call shows that its descriptor is open.
     pub(super) fn shows_open(&self) -> bool {
-        self.fd >= 0 && self.has_returned() && !self.is_not_open()
+        self.fd >= 0 && self.has_returned()
     }
 
     /// Gives the kind of descriptor that alone allows the call, if it succeeded.

@@ -128,7 +128,7 @@ pub(super) fn spans(
             let (key, ts) = ((fact.upid, fd), fact.end);
             cuts.push(Cut { key, ts, closed_by, maker: Some(maker), thing, from, close_on_exec: fact.close_on_exec });
         }
-        if fact.fd >= 0 && fact.deed == Deed::Close && !fact.is_not_open() {
+        if fact.fd >= 0 && fact.deed == Deed::Close {
             // The call itself still had the descriptor.
             cuts.push(Cut::close(key, fact.begin.saturating_add(1), End::Close));
         }
