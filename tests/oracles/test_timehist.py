@@ -45,10 +45,10 @@ WITH switched AS (
 
 # Every time that a thread left a CPU, with what perf calls run time, wait time and sch delay before it.
 SWITCHES = f"""{AS_PERF}
--- Ordered by their ends: to perf, a run whose beginning is doubtful (is_ambiguous) may begin before the wait before it.
+-- Ordered by their ends, of those that took no time the wait first: to perf, a run whose beginning is doubtful (is_ambiguous) may begin before the wait before it.
 , numbered AS (
     SELECT *, count(*) FILTER (state = 'running') OVER (
-        PARTITION BY utid ORDER BY ts_ns + duration_ns, ts_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS run
+        PARTITION BY utid ORDER BY ts_ns + duration_ns, ts_ns, state = 'running' ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS run
     FROM as_perf
     -- A run that the capture's end cuts ends in no switch.
     WHERE state <> 'idle' AND NOT (state = 'running' AND is_open)
