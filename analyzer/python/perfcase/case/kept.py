@@ -84,7 +84,7 @@ class Kept:
         return self.size_bytes(name) is not None
 
     def _place(self, name: str) -> str:
-        # Without objects for paths: a history looks at some files of each of a thousand captures.
+        # As text: a history looks at some files of each of a thousand captures, and paths are put together slowly.
         return f"{self.folder}/{KEPT}/{self.version}-{name}"
 
     def parquet(self, view: str) -> str:
