@@ -15,7 +15,7 @@ use pyo3::types::{PyDict, PyList};
 ///
 /// `options` may hold `name`, `kallsyms` (a path), `debug_dirs` (paths) and `capture_id`. `progress(phase, records, read_ns)` is called now and then, where
 /// `read_ns` is how much of the recording's time is read and of how much, or None; an exception that it raises (Ctrl-C, say) ends the import. Gives
-/// `{"capture_id", "tables": {name: rows}, "other_columns": {name: [(column, type)]}, "issues": [{…}]}`.
+/// `{"capture_id", "capture": {fact: value}, "tables": {name: rows}, "other_columns": {name: [(column, type)]}, "issues": [{…}]}`.
 #[pyfunction]
 #[pyo3(signature = (path, out_dir, options=None, progress=None))]
 fn import_capture<'py>(
@@ -46,6 +46,18 @@ fn import_capture<'py>(
     }
     let summary = result.map_err(|error| errors::import(py, &error))?;
     let answer = PyDict::new(py);
+    let facts = PyDict::new(py);
+    facts.set_item("capture_id", &summary.capture_id)?;
+    facts.set_item("started_realtime_ns", summary.facts.started_realtime_ns)?;
+    facts.set_item("duration_ns", summary.facts.duration_ns)?;
+    facts.set_item("host", summary.facts.host)?;
+    facts.set_item("ticket", summary.facts.ticket)?;
+    facts.set_item("note", summary.facts.note)?;
+    facts.set_item("labels", summary.facts.labels.unwrap_or_default())?;
+    facts.set_item("kernel", summary.facts.kernel)?;
+    facts.set_item("cpu_count", summary.facts.cpu_count)?;
+    facts.set_item("cpu_model", summary.facts.cpu_model)?;
+    answer.set_item("capture", facts)?;
     answer.set_item("capture_id", summary.capture_id)?;
     answer.set_item("tables", summary.tables)?;
     answer.set_item("other_columns", summary.other_columns)?;

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from perfcase.case import database, enclosed_child, sandbox
+from perfcase.case import database, enclosed_child, facts, sandbox
 from perfcase.errors import PerfcaseError
 
 Progress = Callable[[str, int, tuple[int, int] | None], None]
@@ -239,6 +239,7 @@ def _is_summary(value: dict[str, Any]) -> bool:
     texts = ("severity", "kind", "message")
     return (
         isinstance(value["capture_id"], str)
+        and facts.told(value) is not None
         and all("/" not in name and type(rows) is int and rows >= 0 for name, rows in tables.items())
         and database.are_columns(value["other_columns"])
         and all(type(issue["count"]) is int and all(isinstance(issue[key], str) for key in texts) for issue in issues)

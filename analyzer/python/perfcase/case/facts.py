@@ -73,13 +73,6 @@ def read(folder: Path) -> Facts:
     return _facts(rows[0]) if rows else Facts()
 
 
-def to_tell(folder: Path) -> dict[str, Any] | None:
-    """Return what an import.json says, which ``told`` understands; None if the table cannot be read."""
-    with suppress(duckdb.Error):
-        return {**vars(read(folder))}
-    return None
-
-
 def read_all(folders: Iterable[Path]) -> dict[Path, Facts]:
     """Return what each of the imports says in its table: all in one question, if all can be read; else none."""
     tables = {str(folder / "tables" / "capture.parquet"): folder for folder in folders}

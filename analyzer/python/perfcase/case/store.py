@@ -26,7 +26,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from perfcase.case import database, enclosed, facts, wholeness
+from perfcase.case import database, enclosed, wholeness
 from perfcase.catalogue.schema import load_tables
 from perfcase.errors import PerfcaseError
 
@@ -405,7 +405,7 @@ def _import(
                 "stamp": before,
                 "capture_id": result["capture_id"],
             },
-            "capture": facts.to_tell(working),
+            "capture": result["capture"],
             "imported_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "duration_s": round(time.monotonic() - started, 3),
             "tables": dict(sorted(result["tables"].items())),

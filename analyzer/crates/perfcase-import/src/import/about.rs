@@ -4,7 +4,7 @@ use std::path::Path;
 
 use perfcase_archive::{Anchor, ArchiveError, Capture, Issue, MemberKind};
 
-use super::{Options, note_problems};
+use super::{Facts, Options, note_problems};
 use crate::decoders::host as host_rows;
 use crate::decoders::proc::{CLOCK_STEP_NS, signed_seconds};
 use crate::session::Session;
@@ -132,8 +132,14 @@ fn note_clock_step(session: &mut Session, capture: &Capture) {
     }
 }
 
-/// Writes `capture` and `recorder_process`.
-pub(super) fn write_capture(session: &mut Session, capture: &Capture, id: &str, path: &Path, options: &Options) {
+/// Writes `capture` and `recorder_process`, and gives what a list of captures shows of this one.
+pub(super) fn write_capture(
+    session: &mut Session,
+    capture: &Capture,
+    id: &str,
+    path: &Path,
+    options: &Options,
+) -> Facts {
     note_clock_step(session, capture);
     let start_clock_ns = session.start_ns();
     let manifest = capture.manifest.as_ref();
@@ -152,7 +158,7 @@ pub(super) fn write_capture(session: &mut Session, capture: &Capture, id: &str, 
     let command = recorder.map(|recorder| recorder.command.join(" ")).filter(|text| !text.is_empty());
     let labels = manifest.map(|manifest| manifest.labels.join(",")).filter(|text| !text.is_empty());
     let number = |value: Option<u64>| value.and_then(|value| u32::try_from(value).ok());
-    session.sink.tables.capture.push(CaptureRow {
+    let row = CaptureRow {
         capture_id: id,
         name: options.name.as_deref().unwrap_or(&file_name),
         format_version: manifest.map(|manifest| manifest.format_version.as_str()),
@@ -177,7 +183,9 @@ pub(super) fn write_capture(session: &mut Session, capture: &Capture, id: &str, 
         note: manifest.and_then(|manifest| manifest.note.as_deref()),
         labels: labels.as_deref(),
         interrupted_by: recorder.and_then(|recorder| recorder.interrupted_by.as_deref()),
-    });
+    };
+    let facts = Facts::of(&row);
+    session.sink.tables.capture.push(row);
     for cost in manifest.iter().flat_map(|manifest| &manifest.overhead) {
         session.sink.tables.recorder_process.push(RecorderProcessRow {
             process: &cost.process,
@@ -192,4 +200,5 @@ pub(super) fn write_capture(session: &mut Session, capture: &Capture, id: &str, 
             event_count: cost.event_count,
         });
     }
+    facts
 }

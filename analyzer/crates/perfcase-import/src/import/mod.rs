@@ -13,9 +13,10 @@ use perfcase_archive::{ArchiveError, Capture, Issue, Member, MemberKind};
 use perfcase_symbols::{Objects, Unusable};
 
 use self::inputs::Inputs;
-use crate::columns::QUANTITY_MAX;
+use crate::columns::{Bounded, QUANTITY_MAX};
 use crate::session::{Session, SourceId, SourceInfo, Unwound};
 use crate::source::{self, Source};
+use crate::tables::CaptureRow;
 use crate::writer::{WriteError, memory};
 use perfcase_symbols::Kallsyms;
 
@@ -57,6 +58,8 @@ impl Progress {
 pub struct Summary {
     /// The key of the capture: BLAKE3 of the file, in hexadecimal digits.
     pub capture_id: String,
+    /// What its table `capture` says.
+    pub facts: Facts,
     /// Rows of each table.
     pub tables: BTreeMap<String, u64>,
     /// Columns with their types in SQL, of tables that `schema/` does not describe or describes with other columns.
@@ -65,6 +68,48 @@ pub struct Summary {
     pub issues: Vec<Issue>,
     /// What was found in copies of stacks, if the caller wants it.
     pub unwound: Vec<Unwound>,
+}
+
+/// What a list of captures shows of each, as the table `capture` has it.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// When its recording began, in ns since 1970, UTC.
+    pub started_realtime_ns: Option<i64>,
+    /// How long it lasted, in ns.
+    pub duration_ns: i64,
+    /// The recorded host's name.
+    pub host: Option<String>,
+    /// The ticket that it belongs to.
+    pub ticket: Option<String>,
+    /// What its user wrote.
+    pub note: Option<String>,
+    /// Labels, separated by commas.
+    pub labels: Option<String>,
+    /// The kernel's release.
+    pub kernel: Option<String>,
+    /// The number of CPUs.
+    pub cpu_count: Option<u32>,
+    /// The model of the CPUs.
+    pub cpu_model: Option<String>,
+}
+
+impl Facts {
+    fn of(row: &CaptureRow<'_>) -> Self {
+        let text = |text: Option<&str>| text.map(str::to_string);
+        // As the table bounds them, which counts them.
+        let bounded = |ns: i64| ns.bounded(&mut 0);
+        Self {
+            started_realtime_ns: row.start_realtime_ns.map(bounded),
+            duration_ns: bounded(row.duration_ns),
+            host: text(row.hostname),
+            ticket: text(row.ticket),
+            note: text(row.note),
+            labels: text(row.labels),
+            kernel: text(row.kernel_release),
+            cpu_count: row.cpu_count,
+            cpu_model: text(row.cpu_model),
+        }
+    }
 }
 
 /// Why nothing could be imported.
@@ -160,7 +205,7 @@ pub fn import(
         return Err(fault.into());
     }
     about::write_facts(&mut session, &capture, host.facts);
-    about::write_capture(&mut session, &capture, &capture_id, path, options);
+    let facts = about::write_capture(&mut session, &capture, &capture_id, path, options);
     report_bounded(&mut session);
     session.tracepoints.complete();
     let other_columns = session.tracepoints.other_columns();
@@ -176,7 +221,7 @@ pub fn import(
     // Last: every step before may have found something.
     tables.insert("import_issue".into(), issues.write(&folder)?);
     let issues = issues.list().to_vec();
-    Ok(Summary { capture_id, tables, other_columns, issues, unwound })
+    Ok(Summary { capture_id, facts, tables, other_columns, issues, unwound })
 }
 
 /// Writes what is known only at the end.
