@@ -97,7 +97,7 @@ WITH setting AS (
   HAVING count(*) > 0
 ), grid AS (
   SELECT unnest(generate_series(coalesce(s.start_ns, 0) // s.step_ns * s.step_ns,
-    least(coalesce(s.end_ns, l.last_ns) - 1, 100000 * s.step_ns), s.step_ns)) AS ts_ns
+    least(coalesce(s.end_ns, l.last_ns) - 1, 100000::HUGEINT * s.step_ns)::BIGINT, s.step_ns)) AS ts_ns
   FROM setting AS s
   CROSS JOIN (
     SELECT max(ts_ns) + 1 AS last_ns FROM (SELECT ts_ns FROM file_event UNION ALL SELECT ts_ns FROM traced)

@@ -35,7 +35,7 @@ WITH form AS (
   HAVING has_second_fd OR has_result
 ), given AS (
   -- The first rows of all are found without the others: text is made for them only.
-  (FROM syscall ORDER BY ts_ns, utid, exit_ts_ns LIMIT coalesce(getvariable('syscall_log_limit'), 0))
+  (FROM syscall ORDER BY ts_ns, utid, exit_ts_ns LIMIT greatest(coalesce(getvariable('syscall_log_limit'), 0), 0))
   UNION ALL
   FROM syscall WHERE getvariable('syscall_log_limit') IS NULL
 ), name AS (

@@ -176,7 +176,7 @@ def _set(connection: duckdb.DuckDBPyConnection, view: str, settings: tuple[str, 
             raise PerfcaseError("usage", f"--set {setting}: {view} has no parameter {name}", hint)
         number = _number(value) if separator else None
         if number is None:
-            raise PerfcaseError("usage", f"--set {setting}: not NAME=NUMBER")
+            raise PerfcaseError("usage", f"--set {setting}: not NAME=NUMBER", "a number below 2^63")
         connection.execute(f"SET VARIABLE {quote(name)} = {number}")
 
 
@@ -184,7 +184,8 @@ def _number(text: str) -> int | float | None:
     for kind in (int, float):
         try:
             number = kind(text)
-            return number if math.isfinite(number) else None
+            # Parameters are numbers of 64 bits.
+            return number if math.isfinite(number) and -(2**63) <= number < 2**63 else None
         except (ValueError, OverflowError):
             continue
     return None
