@@ -82,6 +82,7 @@ def _load() -> None:
     # Whatever fails here fails again, and is reported, where it is used.
     with suppress(Exception):
         import duckdb  # noqa: F401
+
         import perfcase.fleet.figures
         import perfcase.report.writer  # noqa: F401
         from perfcase.catalogue.rules import load_rules
