@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase.case import enclosed, store
+from perfcase.case import enclosed, facts, store
 from perfcase.errors import EXIT_CODES
 from tests.support.cli import PERFCASE
 
@@ -93,6 +94,19 @@ def test_the_process_that_reads_has_the_capture_and_its_folder(capture: Path, st
     assert "imported in" in done.stdout
 
 
+FACTS = vars(facts.Facts(capture_id="x"))
+RESULT = {"capture_id": "x", "capture": FACTS, "tables": {"t": 1}, "issues": [], "other_columns": {}}
+
+
+def says_result(**lie: object) -> str:
+    """Give the statement of a process that says this of its import."""
+    return f"os.write(1, {json.dumps({'result': RESULT | lie}).encode()!r} + b'\\n'); time.sleep(60)"
+
+
+def test_a_result_without_a_lie_is_one() -> None:
+    assert enclosed._is_summary(RESULT)
+
+
 @pytest.mark.parametrize(
     ("statement", "kind", "said"),
     [
@@ -117,12 +131,10 @@ def test_the_process_that_reads_has_the_capture_and_its_folder(capture: Path, st
             "internal",
             "which is neither file nor folder",
         ),
-        (
-            """os.write(1, b'{"result": {"capture_id": "x", "tables": {"t": 1}, "issues": [], "other_columns":'
-                b' {"t": [["a", "INTEGER AS x; COPY y TO z"]]}}}\\n'); time.sleep(60)""",
-            "internal",
-            "said what none says",
-        ),
+        (says_result(other_columns={"t": [["a", "INTEGER AS x; COPY y TO z"]]}), "internal", "said what none says"),
+        (says_result(capture=FACTS | {"host": 1}), "internal", "said what none says"),
+        (says_result(capture=None), "internal", "said what none says"),
+        (says_result(tables={"../t": 1}), "internal", "said what none says"),
     ],
 )
 def test_what_ends_the_process_is_a_message(capture: Path, statement: str, kind: str, said: str) -> None:
