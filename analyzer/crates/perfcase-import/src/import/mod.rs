@@ -181,7 +181,7 @@ pub fn import(
     if sources.is_empty() && capture.manifest.is_none() {
         return Err(ImportError::Nothing { path: path.to_path_buf() });
     }
-    session.stream_from_only_sources(&with_events);
+    session.stream_from_only_source(&with_events);
     // Records come in the order of time, so their time says how far the import is.
     let span = about::span(&capture);
     let mut counted = |records, at: i64| {

@@ -46,19 +46,13 @@ impl Session {
         }
     }
 
-    /// Notes the sources with events. If only one source can have switches or system calls, their rows need not wait
-    /// until a source is chosen.
-    pub(crate) fn stream_from_only_sources(&mut self, with_events: &[SourceId]) {
+    /// Notes the sources with events. If only one source can have switches, their rows need not wait until a source is
+    /// chosen.
+    pub(crate) fn stream_from_only_source(&mut self, with_events: &[SourceId]) {
         let events = self.model.events.view();
-        let only = |systems: &[&str]| {
-            let mut having = with_events.iter().copied().filter(|&source| events.may_have(source, systems));
-            having.next().filter(|_| having.next().is_none())
-        };
-        (self.timelines.only_sched, self.timelines.only_syscall) =
-            (only(&["sched:"]), only(&["raw_syscalls:", "syscalls:"]));
-        if self.timelines.sampled.are_to_come {
-            self.timelines.only_sched = None;
-        }
+        let mut having = with_events.iter().copied().filter(|&source| events.may_have(source, &["sched:"]));
+        let only = having.next().filter(|_| having.next().is_none());
+        self.timelines.only_sched = only.filter(|_| !self.timelines.sampled.are_to_come);
     }
 
     /// Adds events that a source lost. The decoder also notes an issue with the place.

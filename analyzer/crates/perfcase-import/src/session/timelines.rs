@@ -8,23 +8,15 @@ use crate::timeline;
 use crate::timeline::syscalls::Syscalls;
 
 impl Session {
-    /// Writes final rows in blocks while events come in, if only one source can have them.
+    /// Writes final rows in blocks while events come in, if only one source can have them; what has to wait moves to files.
     pub(crate) fn stream_timelines(&mut self, least: usize) {
         let start = self.start_ns();
-        let failed = self.timelines.put_aside(&self.sink.folder);
+        let failed = self.timelines.put_aside(&self.sink.folder, least);
         failed.into_iter().for_each(|error| self.sink.fail(error));
         if let Some(source) = self.timelines.only_sched
             && let Some(build) = self.timelines.of(source).sched.settled(start, least)
         {
             self.sink.write_later("thread_state", build);
-        }
-        if let Some(source) = self.timelines.only_syscall
-            && self.timelines.awaited.is_empty()
-        {
-            let names = self.timelines.names();
-            let syscalls = &mut self.timelines.of(source).syscalls;
-            let failed = syscalls.put_aside(&self.sink.folder, least, &names).err();
-            failed.into_iter().for_each(|error| self.sink.fail(error));
         }
     }
 

@@ -115,7 +115,6 @@ fn large_payloads_do_not_wait_for_many_rows() {
 #[test]
 fn calls_that_have_no_row_of_their_own_do_not_stay_in_memory() {
     let (_directory, mut session, source) = session();
-    session.timelines.only_syscall = Some(source);
     let fields = "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;";
     let format =
         EventFormat { system: "raw_syscalls".into(), name: "sys_exit".into(), ..format(fields, "\"%ld\", REC->ret") };

@@ -44,8 +44,6 @@ pub(crate) struct Timeline {
 pub(crate) struct Timelines {
     /// The only source that can have switches: its rows need not wait until a source is chosen.
     pub only_sched: Option<SourceId>,
-    /// The same for system calls.
-    pub only_syscall: Option<SourceId>,
     /// Sources of /proc whose first snapshot has not ended. It may show that the calls before it were those of 32-bit
     /// programs.
     pub awaited: Vec<SourceId>,
@@ -137,7 +135,7 @@ impl Timelines {
                 let has_both_sides = !self.is_of_some_threads || events.kind(id) != Some("perf_data");
                 Quality { has_both_sides, ..timeline.sched.quality() }
             }),
-            syscall: pick(self.only_syscall, &|_, timeline| counted(timeline.syscalls.count())),
+            syscall: pick(None, &|_, timeline| counted(timeline.syscalls.count())),
             block: pick(None, &|_, timeline| counted(timeline.block.count())),
         }
     }
@@ -155,13 +153,16 @@ impl Timelines {
             .map(|of| &of.sched)
     }
 
-    /// Moves what waits for the choice of a source, or for the end, to files in the folder. Gives the error if that
-    /// failed.
-    pub(crate) fn put_aside(&mut self, folder: &Path) -> Option<std::io::Error> {
+    /// Moves what waits for the choice of a source, or for the end, to files in the folder: calls once there are at least
+    /// `least`. Gives the error if that failed.
+    pub(crate) fn put_aside(&mut self, folder: &Path, least: usize) -> Option<std::io::Error> {
         let is_streamed = self.only_sched.is_some();
-        self.sources.iter_mut().find_map(|Timeline { sched, .. }| {
+        let has_calls = self.awaited.is_empty() && self.sources.iter().any(|of| of.syscalls.count() > 0);
+        let names = has_calls.then(|| self.names());
+        self.sources.iter_mut().find_map(|Timeline { sched, syscalls, .. }| {
             let intervals = if is_streamed { Ok(()) } else { sched.put_aside(folder) };
-            intervals.and_then(|()| sched.queue_mut().put_aside(folder, aside::BLOCK)).err()
+            let queue = intervals.and_then(|()| sched.queue_mut().put_aside(folder, aside::BLOCK));
+            queue.and_then(|()| names.iter().try_for_each(|names| syscalls.put_aside(folder, least, names))).err()
         })
     }
 
