@@ -192,6 +192,28 @@ fn damage_says_where_and_later_pages_are_read() {
 }
 
 #[test]
+fn a_clock_that_goes_back_is_told_once_a_page() {
+    let layout = PageLayout::standard(4096, 8, false);
+    let page = |ts| {
+        let mut page = Page::new(layout, ts);
+        page.event(2, 1, 7);
+        page.event(2, 0, 7);
+        page.close(0, None)
+    };
+    let file = [page(3000), page(1000), page(1000), page(500)].concat();
+    let whole = Segment::Plain(0..file.len());
+    let mut stream = CpuStream::new(0, &file[..], vec![whole], (Compression::None, Room::of_file(0)), layout);
+    let mut told = Vec::new();
+    while let Some(ts) = stream.ts() {
+        told.extend(stream.take_damages().into_iter().map(|damage| (ts, damage.kind, damage.byte_offset)));
+        stream.advance();
+    }
+    let place = |page: u64| Some(page * 4096 + 16 + 4);
+    assert_eq!(told, [(1001, "clock_goes_back", place(1)), (501, "clock_goes_back", place(3))]);
+    assert_eq!(stream.event_count(), 8);
+}
+
+#[test]
 fn random_pages_never_panic() {
     let mut state = 0x0123_4567_89ab_cdef_u64;
     let mut random = move || {

@@ -70,6 +70,8 @@ pub struct CpuStream<B> {
     page_start: usize,
     cursor: Option<PageCursor>,
     current: Option<PageEvent>,
+    /// The time of the event before, and whether this page's going back is told.
+    before: (u64, bool),
     losses: Vec<Loss>,
     damages: Vec<Issue>,
     event_count: u64,
@@ -97,6 +99,7 @@ impl<B: Deref<Target = [u8]>> CpuStream<B> {
             page_start: 0,
             cursor: None,
             current: None,
+            before: (0, false),
             losses: Vec::new(),
             damages: Vec::new(),
             event_count: 0,
@@ -159,6 +162,10 @@ impl<B: Deref<Target = [u8]>> CpuStream<B> {
                     Ok(Some(event)) => {
                         self.current = Some(event);
                         self.event_count += 1;
+                        if event.ts < self.before.0 {
+                            self.report_going_back(event.ts);
+                        }
+                        self.before.0 = event.ts;
                         return;
                     }
                     Ok(None) => {}
@@ -183,6 +190,7 @@ impl<B: Deref<Target = [u8]>> CpuStream<B> {
                         self.losses.push(Loss { ts: cursor.ts(), count });
                     }
                     self.cursor = Some(cursor);
+                    self.before.1 = false;
                     return true;
                 }
                 Err(damage) => self.report(damage.at as usize, damage.what),
@@ -233,6 +241,21 @@ impl<B: Deref<Target = [u8]>> CpuStream<B> {
             Pages::InFile(_) => (self.file_offset + within) as u64,
             Pages::Unpacked(_) => self.file_offset as u64,
         }
+    }
+
+    /// Tells, once a page, that the current event is earlier than the one before.
+    #[cold]
+    fn report_going_back(&mut self, ts: u64) {
+        if std::mem::replace(&mut self.before.1, true) {
+            return;
+        }
+        let message = format!(
+            "CPU {}: the clock goes back here, from {} to {ts}: events keep the order of the file",
+            self.cpu, self.before.0
+        );
+        let hint =
+            "times around this place are doubtful; was the trace clock changed, or is it one that is not steady?";
+        self.damages.push(Issue::warning("clock_goes_back", message).at(self.offset()).hint(hint));
     }
 
     #[cold]
