@@ -81,7 +81,9 @@ def test_a_regression_is_found(fleet: Running, tmp_path: Path) -> None:
             try:
                 senders = [pool.submit(sender, files[n::SENDERS]) for n in range(SENDERS)]
                 ids = dict(pair for each in senders for pair in each.result())
-                states = {wait_ready(admin, capture_id)["state"] for capture_id in ids}
+                # In the order in which they are imported: the time to wait is that of one import, not of all.
+                arrived = sorted(ids, key=lambda each: admin.get(f"/v1/captures/{each}").json()["uploaded_ns"])
+                states = {wait_ready(admin, capture_id)["state"] for capture_id in arrived}
             finally:
                 done.set()
             answers = [pair for each in readers for pair in each.result()]
