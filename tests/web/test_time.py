@@ -13,11 +13,10 @@ import pytest
 
 from tests.web.chromium import Page
 from tests.web.conftest import Site, rows, sql
-from tests.web.line import NAMES, axis, opened, titles, top
+from tests.web.line import FIGURES, NAMES, axis, opened, titles, top
 
 FAR = "Australia/Eucla"
 """A quarter of an hour from every whole one: no zone that a page has by chance."""
-FIGURES = "[...document.querySelectorAll('[data-track=\"{track}\"] .line-legend b')].map((one) => one.innerText)"
 CHART = "chart:run_queue_length.timeline.2"
 CANVAS = "document.querySelector('.line-canvas')"
 INKED = """(([canvas, ...box]) => {{
