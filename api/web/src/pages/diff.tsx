@@ -13,7 +13,7 @@ import { Fresh } from "../parts/fresh";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { Table } from "../parts/table";
-import { count, plural, ratio } from "../parts/units";
+import { count, plural, ratio, UNKNOWN } from "../parts/units";
 
 const LINES = 200;
 /** Windows are each side's own. */
@@ -225,8 +225,8 @@ function Comparability({ diff }: { diff: Comparison }) {
             {differing.map(({ name, a, b, means }) => (
               <tr key={name}>
                 <td>{name}</td>
-                <td>{safe(a ?? "-")}</td>
-                <td>{safe(b ?? "-")}</td>
+                <td>{safe(a ?? UNKNOWN)}</td>
+                <td>{safe(b ?? UNKNOWN)}</td>
                 <td class="quiet">{means}</td>
               </tr>
             ))}
@@ -244,8 +244,8 @@ function Comparability({ diff }: { diff: Comparison }) {
             {diff.settings.map(({ key, a, b }) => (
               <div key={key}>
                 <dt class="mono">{safe(key)}</dt>
-                <dd>{safe(a ?? "-")}</dd>
-                <dd>{safe(b ?? "-")}</dd>
+                <dd>{safe(a ?? UNKNOWN)}</dd>
+                <dd>{safe(b ?? UNKNOWN)}</dd>
               </div>
             ))}
           </dl>

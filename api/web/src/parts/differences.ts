@@ -5,7 +5,7 @@ import type { Row, Value } from "../api/rows";
 import type { Column, Difference } from "../api/types.gen";
 import { heading } from "./heading";
 import { safe } from "./safe";
-import { duration, figure, LONG_NS, ratio } from "./units";
+import { duration, figure, LONG_NS, ratio, UNKNOWN } from "./units";
 
 const SCALES: Record<string, [string, number][]> = {
   ns: [
@@ -44,7 +44,7 @@ export function scaled(unit: string | null, value: number, ...beside: (number | 
 /** One side: the divided figure, and the absolute one behind it. */
 export function amount(one: Difference, side: "a" | "b"): string {
   const [absolute, divided] = side === "a" ? [one.a, one.a_per] : [one.b, one.b_per];
-  if (absolute === null || divided === null) return "-";
+  if (absolute === null || divided === null) return UNKNOWN;
   const shown = scaled(one.unit, divided, one.a_per, one.b_per);
   return one.per ? `${shown}/${one.per} (${scaled(one.unit, absolute, one.a, one.b)})` : shown;
 }

@@ -9,6 +9,7 @@ import { compare, exactly, isNumeric, written } from "./cell";
 import { heading } from "./heading";
 import { safe } from "./safe";
 import type { Sort } from "./sql";
+import { UNKNOWN } from "./units";
 
 const ROW_PX = 25;
 const HEAD_PX = 43;
@@ -193,7 +194,7 @@ interface CellProps {
 function Cell({ column, row, own, isNumeric }: CellProps) {
   if (own) return <td class={isNumeric ? "number" : ""}>{own(row)}</td>;
   const value = row[column.name];
-  if (value === null || value === undefined) return <td class={isNumeric ? "number null" : "null"}>–</td>;
+  if (value === null || value === undefined) return <td class={isNumeric ? "number null" : "null"}>{UNKNOWN}</td>;
   const text = written(value, column);
   const share = column.unit === "ratio" && typeof value === "number" && value > 0 && value <= 1 ? value : null;
   return (
