@@ -184,7 +184,8 @@ function DiffResult({ query }: { query: DiffQuery }) {
               columns={COLUMNS}
               rows={rows}
               cells={SHOWN}
-              widths={{ "#": 5, view: 19, key: 25, measure: 21, A: 20, B: 20, difference: 13, noise: 9, why: 14 }}
+              isTall
+              widths={{ "#": 5, view: 21, key: 25, measure: 17, A: 15, B: 15, difference: 15, noise: 11, why: 25 }}
               onRow={(row: Row) =>
                 setOpen(data.differences.find((one) => one.rank === row["#"] && one.view === row.view))
               }
