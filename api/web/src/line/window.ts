@@ -30,10 +30,13 @@ export function rounded(window: Window): Window {
   return [from!, to!];
 }
 
+/** Digits of a nanosecond: of a window that is meant exactly. */
+export const EXACT = 9;
+
 /** The same as it stands in an address and in a question. */
-export function windowText(window: Window): string {
+export function windowText(window: Window, places = digitsOf(window)): string {
   const [from, to] = window.map((one) => {
-    const digits = one.toFixed(digitsOf(window));
+    const digits = one.toFixed(places);
     // The number itself would be written as 1e-7.
     return digits.includes(".") ? digits.replace(/\.?0+$/, "") : digits;
   });
