@@ -168,7 +168,7 @@ function Audit() {
       <h2>Who did what</h2>
       {error && <Problem error={error} again={again} />}
       <Fresh isOld={loading && data !== undefined}>
-        <table class="list">
+        <table class="list audit">
           <thead>
             <tr>
               <th>When</th>

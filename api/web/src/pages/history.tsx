@@ -68,6 +68,7 @@ export default function History() {
   const units: Record<string, string> = measure?.unit
     ? { [FIGURE]: measure.unit, [PER_SECOND]: `${measure.unit}/s` }
     : {};
+  const isKnown = (name: string) => name === FIGURE || FIRST.includes(name) || data?.some((row) => row[name] !== null);
   const columns = columnsOf(data ?? [], schema)
     .map((column) => (column.name in units ? { ...column, unit: units[column.name]! } : column))
     .sort((a, b) => place(a.name) - place(b.name));
@@ -162,7 +163,7 @@ export default function History() {
             {measure && <HistoryPlot rows={data} unit={measure.unit} names={names} />}
             <Table
               label="History"
-              columns={columns}
+              columns={columns.filter(({ name }) => isKnown(name))}
               rows={data}
               onRow={setOpen}
               cells={{

@@ -195,7 +195,8 @@ function WhyEmpty({ captureId, view, where, filters, onWhere, onFilters }: WhyEm
           The whole capture
         </button>
       )}
-      {told?.sources && (
+      {/* Of a part, or with a condition, what there is of the whole says nothing. */}
+      {told?.sources && !(told.is_fed && (where || isFiltered)) && (
         <dl>
           <Why name="Missing">
             {told.is_fed
