@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import httpx
 import pytest
 
-from tests.api.conftest import SAMPLES, upload
+from tests.api.conftest import SAMPLES, upload, wait_ready
 from tests.web.chromium import Page
 from tests.web.conftest import CALM, Site, sql
 from tests.web.line import STATES, axis, opened, param, settled, top
@@ -187,3 +187,22 @@ def test_source_and_assembly_come_into_sight(page: Page, site: Site, client: htt
     page.until(
         "(({y}) => y > -5 && y < innerHeight - 60)(document.querySelector('.flame-code h2').getBoundingClientRect())"
     )
+
+
+def test_what_is_no_capture_says_so_once(page: Page, site: Site, client: httpx.Client) -> None:
+    answer = client.post("/v1/captures", params={"name": "none.perfcase"}, content=b"no capture " * 400)
+    wait_ready(client, answer.json()["capture_id"])
+    for shows in ("overview", "timeline", "flame"):
+        shown(page, site.at(f"c/{answer.json()['capture_id']}/{shows}"))
+        page.has("its first bytes are those of no format", ".problem")
+        page.has("Delete", "main button")
+        assert page.see("document.body.innerText.split('not a capture').length - 1") == 1
+    client.delete(f"/v1/captures/{answer.json()['capture_id']}")
+
+
+def test_a_part_without_samples_is_no_error(page: Page, site: Site, post: str) -> None:
+    """The server says that the capture has none, and names a command: neither is for a reader of the page."""
+    shown(page, site.at(f"c/{post}/flame?window=0s..0.5s"))
+    page.has("No samples in this part of the capture: nothing to draw.", "main")
+    # The browser notes each answer that is no success.
+    page.problems.clear()

@@ -4,7 +4,7 @@ import { useMemo, useRef } from "preact/hooks";
 import { useGet } from "../api/hooks";
 import type { Capture, Page } from "../api/types.gen";
 import type { CaptureProps } from "../app/pages";
-import { filterParams, filtersOf, type Params, sharedParams, useRoute } from "../app/route";
+import { filterParams, FILTERS, filtersOf, type Params, sharedParams, useRoute } from "../app/route";
 import { Fresh } from "../parts/fresh";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
@@ -345,6 +345,11 @@ function Shown({
   onCode?: ((name: string, object: string) => void) | undefined;
 }) {
   const { params, set } = useRoute();
+  if (error?.kind === "not_found" && source.path.startsWith("captures/") && !source.query.event) {
+    const isPart = FILTERS.some((name) => [source.query[name] ?? []].flat().length);
+    const what = isPart ? "No samples in this part of the capture" : "This capture has no samples";
+    return <p class="empty">{what}: nothing to draw.</p>;
+  }
   if (error) return <Problem error={error} again={again} />;
   if (!data) return <Waiting />;
   return (
