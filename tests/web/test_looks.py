@@ -12,6 +12,7 @@ from tests.api.conftest import SAMPLES, upload, wait_ready
 from tests.web.chromium import Page
 from tests.web.conftest import CALM, Site, sql
 from tests.web.line import STATES, axis, opened, param, settled, top
+from tests.web.script import run
 
 CUT = "[...document.querySelectorAll({!r})].filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.innerText)"
 """Elements whose text has no room."""
@@ -206,3 +207,15 @@ def test_a_part_without_samples_is_no_error(page: Page, site: Site, post: str) -
     page.has("No samples in this part of the capture: nothing to draw.", "main")
     # The browser notes each answer that is no success.
     page.problems.clear()
+
+
+RANGE = """
+import { rangeOf } from "FILE";
+const of = (unit, y) => rangeOf({ chart: { values: [{ unit }] } }, { lines: [{ y }] });
+process.stdout.write(JSON.stringify([of("ratio", [0.2, 1.002]), of("ratio", [0.2]), of("ratio", [1.4]), of("count", [3, null, 7]), of("bytes/s", [900])]));
+"""
+
+
+def test_a_disk_is_busy_all_of_the_time_at_most() -> None:
+    """Ticks made a disk 100.2 % busy, and the axis went to 200 %."""
+    assert run("line/range.ts", RANGE) == [[0, 1], [0, 1], [0, 2], [0, 10], [0, 1024]]
