@@ -219,3 +219,19 @@ process.stdout.write(JSON.stringify([of("ratio", [0.2, 1.002]), of("ratio", [0.2
 def test_a_disk_is_busy_all_of_the_time_at_most() -> None:
     """Ticks made a disk 100.2 % busy, and the axis went to 200 %."""
     assert run("line/range.ts", RANGE) == [[0, 1], [0, 1], [0, 2], [0, 10], [0, 1024]]
+
+
+def test_a_call_that_is_picked_has_returned(page: Page, site: Site, client: httpx.Client) -> None:
+    """A window that ended where the call does had none that was whole."""
+    capture = site.ids["tcp"]
+    (call,) = sql(
+        client,
+        capture,
+        "SELECT utid, ts_ns, duration_ns FROM syscall JOIN thread USING (utid) WHERE comm = 'order-client' AND pairing = 'strict'"
+        " ORDER BY duration_ns DESC, ts_ns LIMIT 1",
+    )
+    middle = call["ts_ns"] + call["duration_ns"] // 2
+    opened(page, site.at(f"c/{capture}/timeline?panel=histograms&pick=t:{call['utid']}.calls@{middle}"))
+    page.until(
+        "/^1 call;/.test(document.querySelector('[aria-label=\"System calls\"] .fresh-figures > p:last-child')?.innerText)"
+    )

@@ -152,7 +152,7 @@ def test_one_clock_whose_zone_the_page_says(far: Page, site: Site, client: httpx
         assert other in far.see("document.querySelector('.zone').title")
         far.has(f"{began:%Y-%m-%d %H:%M}", ".list-time")
         assert all(
-            re.fullmatch(r"[\d-]{10} [\d:]{5}|-", text)
+            re.fullmatch(r"[\d-]{10} [\d:]{5}|–", text)
             for text in far.see("[...document.querySelectorAll('td.list-time')].map((one) => one.innerText)")
         )
         far.open(site.at(f"c/{capture}/overview"))

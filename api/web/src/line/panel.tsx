@@ -72,7 +72,9 @@ export function Panel({ state, track, process, finding, piece, told, onThread, t
   const shows = pick?.shows ?? null;
   const span: Span | null = piece ? [piece.ts_ns, piece.ts_ns + piece.duration_ns] : part;
   // A neighbour of a piece, rounded into it, would count as well.
-  const window = span && windowText([span[0] / 1e9, span[1] / 1e9], EXACT);
+  // A part that ends where a call does cuts its end off: it would be of a call that has not returned.
+  const last = piece && shows === "calls" ? 1 : 0;
+  const window = span && windowText([span[0] / 1e9, (span[1] + last) / 1e9], EXACT);
   const isCpu = track?.shows.includes("runs") ?? false;
   const run = shows === "runs" && piece ? (piece as PieceOf["runs"]) : null;
   const runner = run ? threads.find(({ utid }) => utid === run.utid) : undefined;
