@@ -195,7 +195,7 @@ function WhyEmpty({ captureId, view, where, filters, onWhere, onFilters }: WhyEm
           The whole capture
         </button>
       )}
-      {/* Of a part, or with a condition, what there is of the whole says nothing. */}
+      {/* What the whole has says nothing of a part, nor of a condition. */}
       {told?.sources && !(told.is_fed && (where || isFiltered)) && (
         <dl>
           <Why name="Missing">
