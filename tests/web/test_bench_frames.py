@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-
 sys.path.append(str(Path(__file__).parents[2] / "analyzer" / "benches"))
 import page_moves
 
