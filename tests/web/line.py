@@ -13,6 +13,8 @@ SETTLED = (
     "document.querySelector('.line-canvas')?.dataset.painted && document.querySelector('.line').dataset.detail === 'whole'"
     f" && {CALM}"
 )
+FIGURES = "[...document.querySelectorAll('[data-track=\"{track}\"] .line-legend b')].map((one) => one.innerText)"
+"""What a track's legend says of the moment under the cursor."""
 SAID = "document.querySelector('.line + .visually-hidden').innerText"
 """What a reader who does not see the picture is told."""
 

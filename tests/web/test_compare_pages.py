@@ -48,7 +48,7 @@ def test_what_changed_between_two_captures(page: Page, site: Site, told: dict, l
         page.see("(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)(document.querySelector('.table'))") <= 0
     )
     assert first[-1] == line["why"]
-    assert (first[4] == "-") == (line["a"] is None)
+    assert (first[4] == "–") == (line["a"] is None)
     look("diff")
     page.click(".table tbody tr:not([aria-hidden]) td")
     page.has("Why it ranks here", "dialog")

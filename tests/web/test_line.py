@@ -16,10 +16,24 @@ from perfcase.text import duration
 from tests.api.conftest import SAMPLES, upload, wait_ready
 from tests.web.chromium import Page
 from tests.web.conftest import Site, rows, sql
-from tests.web.line import CALLS, CAUSES, NAMES, SAID, STATES, at, axis, opened, param, pixel, settled, titles, top
+from tests.web.line import (
+    CALLS,
+    CAUSES,
+    FIGURES,
+    NAMES,
+    SAID,
+    STATES,
+    at,
+    axis,
+    opened,
+    param,
+    pixel,
+    settled,
+    titles,
+    top,
+)
 
 DATA = Path(__file__).parents[2] / "tests" / "data" / "captures"
-FIGURES = "[...document.querySelectorAll('[data-track=\"{track}\"] .line-legend b')].map((one) => one.innerText)"
 
 
 def length_of(client: httpx.Client, capture: str) -> int:

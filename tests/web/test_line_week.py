@@ -12,10 +12,9 @@ from perfcase.case.scope import parse_part
 from tests.api.conftest import wait_ready
 from tests.web.chromium import ROOT, Page
 from tests.web.conftest import Site, rows
-from tests.web.line import axis, opened, param, settled, titles, top
+from tests.web.line import FIGURES, axis, opened, param, settled, titles, top
 
 MINUTES = 7 * 24 * 60
-FIGURES = "[...document.querySelectorAll('[data-track=\"{track}\"] .line-legend b')].map((one) => one.innerText)"
 CPU = "chart:cpu_utilization.timeline.1"
 
 

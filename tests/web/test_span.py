@@ -108,3 +108,30 @@ def test_a_moment_under_the_cursor_stays_there() -> None:
         (begin, end), (low, high) = one["span"], told["zoomed"]
         if high - low > 1001:
             assert abs((one["at"] - low) / (high - low) - (one["at"] - begin) / (end - begin)) < 1e-3, one
+
+
+WINDOW = """
+import { rounded, seconds, windowText } from "FILE";
+const chunks = [];
+for await (const chunk of process.stdin) chunks.push(chunk);
+process.stdout.write(JSON.stringify(JSON.parse(Buffer.concat(chunks).toString()).map((one) => {
+  const text = windowText(one);
+  return [text, rounded(one), seconds(text, Infinity)];
+})));
+"""
+
+
+def test_a_window_is_read_as_it_was_written() -> None:
+    """From the first 100 ns of a recording to a week: what is asked for, and what the page takes the answer to be about."""
+    chance = random.Random(21)
+    given = [[0, 1e-6], [1e-7, 1.1e-6], [5e-9, 2e-6], [0, 10], [100, 600], [0, 604800]]
+    for _ in range(scaled(2000)):
+        begin = 10 ** chance.uniform(-9, 5.7)
+        given.append([begin, begin + 10 ** chance.uniform(-6, 5)])
+    for window, (text, rounded, read) in zip(given, run("line/window.ts", WINDOW, json.dumps(given)), strict=True):
+        assert re.fullmatch(r"\d+(\.\d+)?s\.\.\d+(\.\d+)?s", text), text
+        assert read == rounded, (window, text)
+        assert all(
+            math.isclose(one, other, abs_tol=(window[1] - window[0]) / 1000)
+            for one, other in zip(rounded, window, strict=True)
+        )

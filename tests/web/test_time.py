@@ -13,11 +13,10 @@ import pytest
 
 from tests.web.chromium import Page
 from tests.web.conftest import Site, rows, sql
-from tests.web.line import NAMES, axis, opened, titles, top
+from tests.web.line import FIGURES, NAMES, axis, opened, titles, top
 
 FAR = "Australia/Eucla"
 """A quarter of an hour from every whole one: no zone that a page has by chance."""
-FIGURES = "[...document.querySelectorAll('[data-track=\"{track}\"] .line-legend b')].map((one) => one.innerText)"
 CHART = "chart:run_queue_length.timeline.2"
 CANVAS = "document.querySelector('.line-canvas')"
 INKED = """(([canvas, ...box]) => {{
@@ -153,7 +152,7 @@ def test_one_clock_whose_zone_the_page_says(far: Page, site: Site, client: httpx
         assert other in far.see("document.querySelector('.zone').title")
         far.has(f"{began:%Y-%m-%d %H:%M}", ".list-time")
         assert all(
-            re.fullmatch(r"[\d-]{10} [\d:]{5}|-", text)
+            re.fullmatch(r"[\d-]{10} [\d:]{5}|–", text)
             for text in far.see("[...document.querySelectorAll('td.list-time')].map((one) => one.innerText)")
         )
         far.open(site.at(f"c/{capture}/overview"))

@@ -4,9 +4,11 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { useGet, useSchema } from "../api/hooks";
 import type { Capture } from "../api/types.gen";
 import { Captures } from "../pages/captures";
+import { CaptureCard } from "../parts/capture-card";
 import { CompareWith } from "../parts/compare-with";
 import { ImportProgress } from "../parts/import-progress";
 import { Problem, Waiting } from "../parts/problem";
+import { safe } from "../parts/safe";
 import { switchZone, zone, ZONES } from "./clock";
 import { FilterBar } from "./filters";
 import { imports, whenImported } from "./imports";
@@ -178,6 +180,8 @@ function OfCapture({ captureId, page: named, route }: { captureId: string; page:
       <main>
         {shown && props && isAwaited ? (
           <Importing capture={props.capture} />
+        ) : props?.capture.state === "failed" ? (
+          <NotImported capture={props.capture} onChanged={again} />
         ) : shown && props ? (
           <Lazy key={shown.id} load={shown.load} props={props} />
         ) : shown ? (
@@ -192,6 +196,19 @@ function OfCapture({ captureId, page: named, route }: { captureId: string; page:
         )}
       </main>
     </>
+  );
+}
+
+/** Nothing can be asked of what is no capture: why, and what can be done with the file. */
+function NotImported({ capture, onChanged }: { capture: Capture; onChanged: () => void }) {
+  return (
+    <section class="not-imported">
+      <h2>It could not be imported</h2>
+      <div class="problem" role="alert">
+        {safe(capture.reason ?? "No reason is known.")}
+      </div>
+      <CaptureCard capture={{ ...capture, reason: null }} onChange={onChanged} onDeleted={() => go("captures")} />
+    </section>
   );
 }
 

@@ -1,6 +1,7 @@
 /** Times of day: the one zone that the whole page says them in. UTC, as the command line has it, until the reader chooses the own one. */
 
 import type { Whole } from "../api/rows";
+import { UNKNOWN } from "../parts/units";
 import { store } from "./store";
 
 const KEY = "perfcase.zone";
@@ -43,7 +44,7 @@ function parts(ms: number): Record<string, string> {
 
 /** A time of day (ns since 1970) in the zone of the page, to the minute; `isExact`: to the millisecond. */
 export function moment(ns: Whole | null | undefined, isExact = false): string {
-  if (ns === null || ns === undefined) return "-";
+  if (ns === null || ns === undefined) return UNKNOWN;
   const at = parts(Number(ns) / 1e6);
   const minute = `${at.year}-${at.month}-${at.day} ${at.hour}:${at.minute}`;
   return isExact ? `${minute}:${at.second}.${at.fractionalSecond}` : minute;

@@ -1,6 +1,6 @@
 /** The source lines and instructions of a function, with the samples at each. */
 
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useRows } from "../api/hooks";
 import type { Params } from "../app/route";
 import { Fresh } from "../parts/fresh";
@@ -43,6 +43,8 @@ interface CodeProps {
   name: string;
   /** Its name, its path, its build ID or its number. */
   object: string | null;
+  /** Somebody has just asked for it: it is brought into sight, below the picture. */
+  isBrought: boolean;
   /** Which samples count: what the picture above counts. */
   what: Params;
   onObject: (to: string) => void;
@@ -52,7 +54,7 @@ interface CodeProps {
 /** What an object is chosen by. */
 const keyOf = ({ dso_id, path }: ObjectRow) => (dso_id === null ? path : String(dso_id));
 
-export function Code({ captureId, name, object, what, onObject, onClose }: CodeProps) {
+export function Code({ captureId, name, object, isBrought, what, onObject, onClose }: CodeProps) {
   const path = `captures/${captureId}/annotate`;
   const query = { function: name, format: "json", ...what };
   const objects = useRows<ObjectRow>(path, { ...query, objects: true });
@@ -65,8 +67,13 @@ export function Code({ captureId, name, object, what, onObject, onClose }: CodeP
   const again = objects.error ? objects.again : rows.again;
   const { data } = rows;
   const loading = objects.loading || rows.loading;
+  const section = useRef<HTMLElement>(null);
+  // Again when it is as long as it will be: before, a short page ends above it.
+  useEffect(() => {
+    if (isBrought) section.current?.scrollIntoView({ block: "start" });
+  }, [name, Boolean(data), Boolean(error)]);
   return (
-    <section class="flame-code" aria-label={`Source and assembly of ${safe(name)}`}>
+    <section ref={section} class="flame-code" aria-label={`Source and assembly of ${safe(name)}`}>
       <div class="row">
         <h2 class="mono flame-name">{safe(name)}</h2>
         {objects.data && objects.data.length > 1 && chosen ? (

@@ -1,10 +1,11 @@
 /** A flame chart: what a thread was seen in, in the order of time; depth is the stack. */
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { useSql, useView } from "../api/hooks";
 import type { Column } from "../api/types.gen";
 import type { CaptureProps } from "../app/pages";
 import { filterParams, useRoute } from "../app/route";
+import { useWidth } from "../app/width";
 import { instant } from "../parts/cell";
 import { Fresh } from "../parts/fresh";
 import { gapsOf } from "../parts/hatch";
@@ -13,6 +14,7 @@ import { safe } from "../parts/safe";
 import { literal, sqlOf } from "../parts/sql";
 import { Table } from "../parts/table";
 import { count, duration, plural, ratio } from "../parts/units";
+import { ticks } from "../line/span";
 import { seconds, windowText } from "../line/window";
 import { FlameCanvas } from "./canvas";
 import { amount } from "./draw";
@@ -25,7 +27,8 @@ import { beside, search } from "./tree";
 /** Samples of a thread that are drawn; of more, those that come first. */
 const SAMPLES_MAX = 10_000;
 const THREADS_MAX = 200;
-const TICKS = [0, 0.25, 0.5, 0.75, 1];
+/** Pixels of a letter of the axis, about. */
+const LETTER = 7;
 
 const FROM =
   "FROM sample AS s JOIN perf_event AS v USING (event_id) WHERE s.ts_ns IS NOT NULL" +
@@ -276,11 +279,7 @@ function Chart({
             gaps={gaps}
             when={(one) => instant(tree.start[one]!)}
           />
-          <p class="flame-ticks" aria-hidden="true">
-            {TICKS.map((part) => (
-              <span key={part}>{instant(from + part * (to - from))}</span>
-            ))}
-          </p>
+          <Axis from={from} to={to} />
         </div>
         <TopFunctions tree={tree} unit="ns" zoom={zoom} found={top} onPick={(symbol) => onState({ find: symbol })} />
       </div>
@@ -303,6 +302,25 @@ function Chart({
         />
       )}
     </section>
+  );
+}
+
+/** The time below the picture, at round moments; one that has no room for its text is left out. */
+function Axis({ from, to }: { from: number; to: number }) {
+  const box = useRef<HTMLParagraphElement>(null);
+  const width = useWidth(box);
+  const all = width && to > from ? ticks([from, to], width) : [];
+  const placed = all.map(({ at, text }) => ({ text, x: ((at - from) / (to - from)) * width }));
+  return (
+    <p class="flame-ticks" aria-hidden="true" ref={box}>
+      {placed
+        .filter(({ x, text }) => x + text.length * LETTER < width)
+        .map(({ x, text }) => (
+          <span key={text} style={{ left: `${x}px` }}>
+            {text}
+          </span>
+        ))}
+    </p>
   );
 }
 

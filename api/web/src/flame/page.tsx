@@ -1,10 +1,10 @@
 /** Pages with flame graphs: CPU time, time off the CPU with or without wakers, and the difference of two captures. */
 
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { useGet } from "../api/hooks";
 import type { Capture, Page } from "../api/types.gen";
 import type { CaptureProps } from "../app/pages";
-import { filterParams, filtersOf, type Params, sharedParams, useRoute } from "../app/route";
+import { filterParams, FILTERS, filtersOf, type Params, sharedParams, useRoute } from "../app/route";
 import { Fresh } from "../parts/fresh";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
@@ -74,6 +74,8 @@ export function OnCpu(props: CaptureProps) {
   const [state, change, params] = useFlameState();
   const { set } = useRoute();
   const { doc, source, error, loading, again, choice } = useFlame(props, counted("samples", params));
+  /** Somebody has pressed for source and assembly: a link that shows them begins at the top. */
+  const isCodeWanted = useRef(false);
   const isOverTime = params.get("as") === "time";
   const head = (
     <div class="row flame-head">
@@ -122,12 +124,20 @@ export function OnCpu(props: CaptureProps) {
         again={again}
         state={state}
         change={change}
-        onCode={params.has("base") ? undefined : (code, object) => set({ code, code_in: object })}
+        onCode={
+          params.has("base")
+            ? undefined
+            : (code, object) => {
+                isCodeWanted.current = true;
+                set({ code, code_in: object });
+              }
+        }
       />
       {params.get("code") && !params.has("base") && (
         <Code
           captureId={props.captureId}
           name={params.get("code")!}
+          isBrought={isCodeWanted.current}
           object={params.get("code_in")}
           what={{
             event: params.get("event"),
@@ -335,6 +345,11 @@ function Shown({
   onCode?: ((name: string, object: string) => void) | undefined;
 }) {
   const { params, set } = useRoute();
+  if (error?.kind === "not_found" && source.path.startsWith("captures/") && !source.query.event) {
+    const isPart = FILTERS.some((name) => [source.query[name] ?? []].flat().length);
+    const what = isPart ? "No samples in this part of the capture" : "This capture has no samples";
+    return <p class="empty">{what}: nothing to draw.</p>;
+  }
   if (error) return <Problem error={error} again={again} />;
   if (!data) return <Waiting />;
   return (

@@ -8,6 +8,7 @@ import { filterParams, useRoute } from "../app/route";
 import { written } from "../parts/cell";
 import { type Drawn, places } from "../parts/charts";
 import { Fresh } from "../parts/fresh";
+import { heading } from "../parts/heading";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { count, ratio, sentence } from "../parts/units";
@@ -52,23 +53,26 @@ function Shown({ drawn, captureId, filters }: CaptureProps & { drawn: Drawn<Hist
       {data && !all && loading && <Waiting />}
       {all && (
         <Fresh isOld={loading}>
-          <select
-            aria-label={`Group: ${chart.title}`}
-            value={chosen}
-            onChange={(event) => set({ [view.name]: event.currentTarget.value }, true)}
-          >
-            <option value="">all ({count(all.count)})</option>
-            {known.slice(0, GROUPS_MAX).map((group) => (
-              <option key={group.name} value={group.name}>
-                {safe(group.name)} ({count(group.count)})
-              </option>
-            ))}
-          </select>
+          <label class="row">
+            <span class="quiet">by {chart.keys.map((name) => heading({ name, unit: null }).words).join(", ")}</span>
+            <select
+              aria-label={`Group: ${chart.title}`}
+              value={chosen}
+              onChange={(event) => set({ [view.name]: event.currentTarget.value }, true)}
+            >
+              <option value="">all ({count(all.count)})</option>
+              {known.slice(0, GROUPS_MAX).map((group) => (
+                <option key={group.name} value={group.name}>
+                  {safe(group.name)} ({count(group.count)})
+                </option>
+              ))}
+            </select>
+          </label>
           {shown ? (
             <>
               <Bars of={shown.buckets} noun={noun} spelled={spelled} />
               <p class="quiet">
-                {count(shown.count)} {noun}; half below {spelled(shown.half)}, 99 of 100 below {spelled(shown.most)},
+                {counted(shown.count, noun)}; half below {spelled(shown.half)}, 99 of 100 below {spelled(shown.most)},
                 all below {spelled(shown.all)}
               </p>
             </>
@@ -81,6 +85,11 @@ function Shown({ drawn, captureId, filters }: CaptureProps & { drawn: Drawn<Hist
   );
 }
 
+/** `1 wait`, `2 waits`: the schema has the word for many. */
+function counted(number: number, noun: string): string {
+  return `${count(number)} ${number === 1 ? noun.replace(/(?<=ch)es$|s$/, "") : noun}`;
+}
+
 function Bars({ of, noun, spelled }: { of: Bucket[]; noun: string; spelled: (value: number) => string }) {
   const most = Math.max(...of.map((bucket) => bucket.count));
   // About as many labels as there is room for; at the last bar there is none.
@@ -88,7 +97,7 @@ function Bars({ of, noun, spelled }: { of: Bucket[]; noun: string; spelled: (val
   return (
     <ol class="bars">
       {of.map((bucket, number) => {
-        const text = `${spelled(bucket.min)} to ${spelled(bucket.max)}: ${count(bucket.count)} ${noun}, ${ratio(bucket.share)}`;
+        const text = `${spelled(bucket.min)} to ${spelled(bucket.max)}: ${counted(bucket.count, noun)}, ${ratio(bucket.share)}`;
         return (
           <li key={bucket.min} title={text} aria-label={text}>
             <span class="bar-room" aria-hidden="true">
@@ -96,7 +105,7 @@ function Bars({ of, noun, spelled }: { of: Bucket[]; noun: string; spelled: (val
               <span style={{ height: bucket.count ? `max(2px, ${(100 * bucket.count) / most}%)` : "0" }} />
             </span>
             <span class="bar-label" aria-hidden="true">
-              {number % every === 0 && number < of.length - 1 ? spelled(bucket.min) : ""}
+              {number % every === 0 && (number < of.length - 1 || every === 1) ? spelled(bucket.min) : ""}
             </span>
           </li>
         );

@@ -22,6 +22,9 @@ const ROWS_MAX = 2 * BUCKETS * PORTION;
 /** Segments of a critical path within one wait. */
 const PATH_MAX = 10_000;
 export const THREADS_MAX = 2000;
+const PROCESSES_MAX = 5000;
+/** Until the end of the recording. */
+const FOREVER = 2n ** 63n - 1n;
 const VIEWS = {
   states: "thread_lane",
   calls: "call_lane",
@@ -38,8 +41,15 @@ export function useThreads(captureId: string, scope: ReturnType<typeof filterPar
   const inOne = setting("cpu_lane", "buckets", 1);
   const cpus = useView(captureId, "cpu_lane", { set: inOne, limit: 20000, ...scope }, "first");
   const spans = useView(captureId, "recorded_span", {}, "first");
+  // As findings and the report call a process, which is not always as its main thread is called.
+  const last = sqlOf("process_name")`${"until_ts_ns"} = ${[FOREVER]} AND ${"name"} IS NOT NULL`;
+  const names = useView(captureId, "process_name", { where: last, limit: PROCESSES_MAX }, "first");
   const failed = [times, cpus, spans].find(({ error }) => error);
   return {
+    processes: useMemo(
+      () => new Map((names.data ?? []).flatMap(({ pid, name }) => (pid === null ? [] : [[Number(pid), name!]]))),
+      [names.data],
+    ),
     threads: useMemo(() => threadsOf(times.data ?? []), [times.data]),
     cpus: useMemo(
       () =>

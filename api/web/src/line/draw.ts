@@ -1,15 +1,14 @@
 /** Paints the tracks that are in sight. */
 
-import type { Intervals } from "../api/types.gen";
-import type { Drawn } from "../parts/charts";
 import { written } from "../parts/cell";
 import { hatch, STEP as HATCH } from "../parts/hatch";
 import { ends, rowOf, strength } from "./heat";
 import type { Lane, Shows } from "./lanes";
 import { Pieces } from "./pieces";
 import { type Area, Pixels } from "./pixels";
+import { rangeOf } from "./range";
 import type { Lines } from "./series";
-import { roundAbove, roundLength, type Span, ticks } from "./span";
+import { type Span, ticks } from "./span";
 import { type ChartTrack, HEAT, type HeatTrack, HEIGHTS, type LaneTrack, type MarksTrack, type Placed } from "./tracks";
 
 export const AXIS = 20;
@@ -17,8 +16,6 @@ export const LINE_COLOURS = ["--accent", "--note", "--good", "--warning", "--cri
 /** Lines go on so many pixels beside the picture: their corners are those of lines that go on. */
 const BEYOND = 50;
 const FONT = "11px system-ui, sans-serif";
-/** What a line's axis reaches at least: an idle network is no hill. */
-const least = (unit: string | null) => (unit?.startsWith("bytes") ? 1024 : 1);
 
 export type Data = { [S in Shows]: ReadonlyMap<number, Lane<S>> };
 
@@ -217,21 +214,6 @@ function veil(
 
 /** A figure of a chart, as the cells of tables have it. */
 export const said = (unit: string | null, value: number) => written(value, { name: "", unit });
-
-/** From 0, or the lowest figure below that, to a round figure that no line is above, whatever part is seen: what moves is the time alone. */
-export function rangeOf({ chart: { values } }: Drawn<Intervals>, lines: Lines): [number, number] {
-  const unit = values[0]!.unit;
-  let [low, most] = [0, least(unit)];
-  for (const { y } of lines.lines)
-    for (const value of y)
-      if (value !== null) {
-        if (value > most) most = value;
-        if (value < low) low = value;
-      }
-  if (unit === "ratio" && most <= 1) return [low, 1];
-  if (unit?.startsWith("bytes")) return [low, 2 ** Math.ceil(Math.log2(most))];
-  return [low, unit === "ns" ? roundLength(most) : roundAbove(most)];
-}
 
 /** The last of these moments that is not after `at`; 0 where all are. */
 function before(moments: readonly number[], at: number): number {

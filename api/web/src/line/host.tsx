@@ -14,7 +14,7 @@ import { type Answered, forRows, type Question, useAnswers } from "./answers";
 import { type Lines, linesOf, step } from "./series";
 import type { Span } from "./span";
 import type { Given, Mark } from "./tracks";
-import { seconds, windowText } from "./window";
+import { rounded, type Window, windowText } from "./window";
 
 const MESSAGES_MAX = 200;
 /** As the import asks (api/perfcase_api/first_page.py). */
@@ -52,9 +52,10 @@ export function useHost(
   const question = ({ view, chart }: Drawn<Intervals>): Question => {
     // A view that cuts the time itself cuts it as finely as is seen; others have few rows.
     const cuts = view.parameters.includes(INTERVAL);
-    const window = cuts && !isWhole ? windowText([asked[0] / 1e9, asked[1] / 1e9]) : null;
-    // As the text rounds it: times of the rows count from there.
-    const [from, to] = (window && seconds(window, length / 1e9)) || [0, length / 1e9];
+    const part: Window | null = cuts && !isWhole ? [asked[0] / 1e9, asked[1] / 1e9] : null;
+    const window = part && windowText(part);
+    // As it is asked for: times of the rows count from there.
+    const [from, to] = part ? rounded(part) : [0, length / 1e9];
     const set = cuts ? `${INTERVAL}=${step(isWhole ? length : asked[1] - asked[0])}` : null;
     const query = { limit: ROWS_MAX, set, where: chart.where, ...filterParams({ ...changing(view, scope), window }) };
     const span: Span = [from * 1e9, to * 1e9];

@@ -2,7 +2,7 @@
 
 import { timeOfDay, zone } from "../app/clock";
 import { type Store, useStore } from "../app/store";
-import { momentOf, plural } from "../parts/units";
+import { momentOf, plural, UNKNOWN } from "../parts/units";
 import { AXIS, LINE_COLOURS, said } from "./draw";
 import type { Moving } from "./moving";
 import { pointAt } from "./series";
@@ -136,7 +136,7 @@ function Legend({ track: { drawn, lines }, cursor: from }: { track: ChartTrack; 
         return (
           <li key={label}>
             <i style={{ background: `var(${LINE_COLOURS[number % LINE_COLOURS.length]})` }} />
-            {cursor !== null && <b>{point === null ? "–" : said(unit, y[point]!)}</b>} {label}
+            {cursor !== null && <b>{point === null ? UNKNOWN : said(unit, y[point]!)}</b>} {label}
           </li>
         );
       })}

@@ -42,6 +42,7 @@ function HostLine({ schema, ...props }: CaptureProps & { schema: Schema }) {
         heats: [],
         cpus: [],
         threads: [],
+        processes: new Map(),
         hasCalls: false,
         hasCauses: false,
         find: "",

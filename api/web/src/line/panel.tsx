@@ -16,7 +16,7 @@ import type { Span } from "./span";
 import { Stretch, type useInterval } from "./stretch";
 import type { LaneTrack, Thread } from "./tracks";
 import Waits, { WAITS } from "./waits";
-import { windowText } from "./window";
+import { EXACT, windowText } from "./window";
 
 interface Tab extends Pick<CapturePage, "id" | "title" | "load"> {
   /** The page of its own, and which part of it, for the part that is open. */
@@ -71,7 +71,10 @@ export function Panel({ state, track, process, finding, piece, told, onThread, t
   if (finding) return <Finding {...finding} captureId={captureId} onClose={() => state.setPick(null)} />;
   const shows = pick?.shows ?? null;
   const span: Span | null = piece ? [piece.ts_ns, piece.ts_ns + piece.duration_ns] : part;
-  const window = span && windowText([span[0] / 1e9, span[1] / 1e9]);
+  // A neighbour of a piece, rounded into it, would count as well.
+  // A part that ends where a call does cuts its end off: it would be of a call that has not returned.
+  const last = piece && shows === "calls" ? 1 : 0;
+  const window = span && windowText([span[0] / 1e9, (span[1] + last) / 1e9], EXACT);
   const isCpu = track?.shows.includes("runs") ?? false;
   const run = shows === "runs" && piece ? (piece as PieceOf["runs"]) : null;
   const runner = run ? threads.find(({ utid }) => utid === run.utid) : undefined;

@@ -51,9 +51,13 @@ export class Pixels {
   private limit(left: number, top: number, right: number, bottom: number): void {
     this.isPainted = false;
     [this.left, this.top, this.right, this.bottom] = [left, top, Math.max(right, left), Math.max(bottom, top)];
-    const { wide, words } = this;
-    if (left === 0 && right === wide) words.fill(0, top * wide, this.bottom * wide);
-    else for (let row = top; row < bottom; row++) words.fill(0, row * wide + left, row * wide + this.right);
+  }
+
+  /** Only where something is painted: an area of charts has no pieces, and is drawn in each frame of a line that moves. */
+  private clear(): void {
+    const { left, top, right, bottom, wide, words } = this;
+    if (left === 0 && right === wide) words.fill(0, top * wide, bottom * wide);
+    else for (let row = top; row < bottom; row++) words.fill(0, row * wide + left, row * wide + right);
   }
 
   /** What is painted next is between these columns, in pixels of the page; false: none of them is in the area. */
@@ -61,6 +65,7 @@ export class Pixels {
     this.begin = Math.max(Math.round(left * this.scale), this.left);
     this.end = Math.min(Math.round((left + width) * this.scale), this.right);
     const isIn = this.begin < this.end;
+    if (isIn && !this.isPainted) this.clear();
     this.isPainted ||= isIn;
     return isIn;
   }

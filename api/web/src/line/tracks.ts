@@ -112,6 +112,8 @@ export interface Given {
   heats: readonly Omit<HeatTrack, "height" | "depth" | "kind">[];
   cpus: readonly number[];
   threads: readonly Thread[];
+  /** The names of processes, by pid. */
+  processes: ReadonlyMap<number, string>;
   /** The host's charts can be folded. */
   isGrouped: boolean;
   hasCalls: boolean;
@@ -201,7 +203,7 @@ function sectionsOf(given: Given): Section[] {
     const depth = threads.length > 1 ? 1 : 0;
     sections.push({
       id: `p:${main.pid}`,
-      title: depth ? threadName(main.comm, main.pid ?? main.tid) : null,
+      title: depth ? threadName(given.processes.get(main.pid ?? -1) ?? main.comm, main.pid ?? main.tid) : null,
       tracks: threads.map(({ utid, comm, tid }) => lane(`t:${utid}`, threadName(comm, tid), utid, tid, shows, depth)),
       isOpen: seen < UNFOLDED,
       pid: main.pid,

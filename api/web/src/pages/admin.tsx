@@ -168,30 +168,32 @@ function Audit() {
       <h2>Who did what</h2>
       {error && <Problem error={error} again={again} />}
       <Fresh isOld={loading && data !== undefined}>
-        <table class="list">
-          <thead>
-            <tr>
-              <th>When</th>
-              <th>Who</th>
-              <th>From</th>
-              <th>What</th>
-              <th>Of</th>
-              <th class="number">Answer</th>
-            </tr>
-          </thead>
-          <tbody>
-            {data?.map((entry, at) => (
-              <tr key={at}>
-                <td class="list-time">{moment(entry.at_ns)}</td>
-                <td>{safe(entry.who)}</td>
-                <td>{safe(entry.address)}</td>
-                <td class="mono">{safe(entry.action)}</td>
-                <td class="mono">{safe(entry.subject.slice(0, 16))}</td>
-                <td class="number">{entry.status}</td>
+        <div class="audit-box" tabIndex={0} role="region" aria-label="Who did what, as a table">
+          <table class="list audit">
+            <thead>
+              <tr>
+                <th>When</th>
+                <th>Who</th>
+                <th>From</th>
+                <th>What</th>
+                <th>Of</th>
+                <th class="number">Answer</th>
               </tr>
-            ))}
-          </tbody>
-        </table>
+            </thead>
+            <tbody>
+              {data?.map((entry, at) => (
+                <tr key={at}>
+                  <td class="list-time">{moment(entry.at_ns)}</td>
+                  <td>{safe(entry.who)}</td>
+                  <td>{safe(entry.address)}</td>
+                  <td class="mono">{safe(entry.action)}</td>
+                  <td class="mono">{safe(entry.subject.slice(0, 16))}</td>
+                  <td class="number">{entry.status}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
       </Fresh>
       <div class="table-foot">
         {offset > 0 && (

@@ -244,9 +244,7 @@ function Line({ capture, isChosen, onChoose, onDetails, onImported }: LineProps)
       <td class="list-time">{moment(capture.started_ns)}</td>
       <td class="number">{duration(capture.duration_ns)}</td>
       <td class="number">{size(capture.size_bytes)}</td>
-      <td>
-        <FindingCounts findings={capture.findings} />
-      </td>
+      <td>{isReady && <FindingCounts findings={capture.findings} />}</td>
       <td>
         <button type="button" class="plain" onClick={onDetails}>
           Details
@@ -257,12 +255,13 @@ function Line({ capture, isChosen, onChoose, onDetails, onImported }: LineProps)
 }
 
 export function FindingCounts({ findings }: { findings: Capture["findings"] }) {
+  if (!Object.values(findings).some(Boolean)) return <span class="quiet">no findings</span>;
   return (
     <span class="row counts">
       {["critical", "warning", "note"].map((severity) =>
         findings[severity] ? (
           <span class={`badge ${severity}`} key={severity}>
-            {findings[severity]} {severity}
+            {severity === "critical" ? `${findings[severity]} critical` : plural(findings[severity], severity)}
           </span>
         ) : null,
       )}

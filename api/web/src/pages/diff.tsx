@@ -13,7 +13,7 @@ import { Fresh } from "../parts/fresh";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { Table } from "../parts/table";
-import { count, plural, ratio } from "../parts/units";
+import { count, plural, ratio, UNKNOWN } from "../parts/units";
 
 const LINES = 200;
 /** Windows are each side's own. */
@@ -184,7 +184,8 @@ function DiffResult({ query }: { query: DiffQuery }) {
               columns={COLUMNS}
               rows={rows}
               cells={SHOWN}
-              widths={{ "#": 5, view: 19, key: 25, measure: 21, A: 20, B: 20, difference: 13, noise: 9, why: 14 }}
+              isTall
+              widths={{ "#": 5, view: 21, key: 25, measure: 17, A: 15, B: 15, difference: 15, noise: 11, why: 25 }}
               onRow={(row: Row) =>
                 setOpen(data.differences.find((one) => one.rank === row["#"] && one.view === row.view))
               }
@@ -225,8 +226,8 @@ function Comparability({ diff }: { diff: Comparison }) {
             {differing.map(({ name, a, b, means }) => (
               <tr key={name}>
                 <td>{name}</td>
-                <td>{safe(a ?? "-")}</td>
-                <td>{safe(b ?? "-")}</td>
+                <td>{safe(a ?? UNKNOWN)}</td>
+                <td>{safe(b ?? UNKNOWN)}</td>
                 <td class="quiet">{means}</td>
               </tr>
             ))}
@@ -244,8 +245,8 @@ function Comparability({ diff }: { diff: Comparison }) {
             {diff.settings.map(({ key, a, b }) => (
               <div key={key}>
                 <dt class="mono">{safe(key)}</dt>
-                <dd>{safe(a ?? "-")}</dd>
-                <dd>{safe(b ?? "-")}</dd>
+                <dd>{safe(a ?? UNKNOWN)}</dd>
+                <dd>{safe(b ?? UNKNOWN)}</dd>
               </div>
             ))}
           </dl>

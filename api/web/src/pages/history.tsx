@@ -16,7 +16,7 @@ import { Problem, Waiting } from "../parts/problem";
 import { RowDetail } from "../parts/row-detail";
 import { safe } from "../parts/safe";
 import { Table } from "../parts/table";
-import { plural } from "../parts/units";
+import { plural, UNKNOWN } from "../parts/units";
 
 type Name = keyof Followed;
 const FIRST: readonly string[] = ["capture", "recorded_at", "host"] satisfies Name[];
@@ -68,6 +68,7 @@ export default function History() {
   const units: Record<string, string> = measure?.unit
     ? { [FIGURE]: measure.unit, [PER_SECOND]: `${measure.unit}/s` }
     : {};
+  const isKnown = (name: string) => name === FIGURE || FIRST.includes(name) || data?.some((row) => row[name] !== null);
   const columns = columnsOf(data ?? [], schema)
     .map((column) => (column.name in units ? { ...column, unit: units[column.name]! } : column))
     .sort((a, b) => place(a.name) - place(b.name));
@@ -162,7 +163,7 @@ export default function History() {
             {measure && <HistoryPlot rows={data} unit={measure.unit} names={names} />}
             <Table
               label="History"
-              columns={columns}
+              columns={columns.filter(({ name }) => isKnown(name))}
               rows={data}
               onRow={setOpen}
               cells={{
@@ -185,7 +186,7 @@ export default function History() {
 /** The command line has UTC. */
 function recorded(text: Value | undefined): string {
   const at = typeof text === "string" ? Date.parse(`${text.replace(" ", "T")}Z`) : Number.NaN;
-  return Number.isNaN(at) ? safe(String(text ?? "-")) : moment(at * 1e6);
+  return Number.isNaN(at) ? safe(String(text ?? UNKNOWN)) : moment(at * 1e6);
 }
 
 /** The command line names a capture by its folder, which the server names after the capture. */

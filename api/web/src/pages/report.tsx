@@ -11,7 +11,7 @@ import { exactly } from "../parts/cell";
 import { Fresh } from "../parts/fresh";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
-import { count } from "../parts/units";
+import { count, UNKNOWN } from "../parts/units";
 
 type Block = Report["sections"][number]["blocks"][number];
 type Of<K extends Block["kind"]> = Extract<Block, { kind: K }>;
@@ -195,7 +195,7 @@ function exact({ value, unit }: Cell): string {
 /** The value of a cell, as a link where it is about a view, a thread or a process. */
 function CellText({ cell, captureId, filters }: Place & { cell: Cell }) {
   const { link } = cell;
-  const text = safe(cell.text);
+  const text = cell.text === "-" ? UNKNOWN : safe(cell.text);
   if (!link) return <>{text}</>;
   if (link.view !== undefined) return <ViewLink link={{ view: link.view }} captureId={captureId} filters={filters} />;
   const only: Partial<Filters> =

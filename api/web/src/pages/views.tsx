@@ -98,6 +98,7 @@ function Catalogue({ views, tables, open, link }: CatalogueProps) {
         found.set(group, [...(found.get(group) ?? []), entry]);
       }
     }
+    for (const entries of found.values()) entries.sort((a, b) => a.name.localeCompare(b.name));
     return [...found].sort(([a], [b]) => weight(a) - weight(b) || a.localeCompare(b));
   }, [views, tables, text]);
   return (

@@ -1,11 +1,11 @@
 /** The lines of a diff as GET /v1/diff answers them, and how their figures are written (perfcase/diff/page.py). */
 
-import type { ComponentChild } from "preact";
+import { type ComponentChild, h } from "preact";
 import type { Row, Value } from "../api/rows";
 import type { Column, Difference } from "../api/types.gen";
 import { heading } from "./heading";
 import { safe } from "./safe";
-import { duration, figure, LONG_NS, ratio } from "./units";
+import { duration, figure, LONG_NS, ratio, UNKNOWN } from "./units";
 
 const SCALES: Record<string, [string, number][]> = {
   ns: [
@@ -43,10 +43,15 @@ export function scaled(unit: string | null, value: number, ...beside: (number | 
 
 /** One side: the divided figure, and the absolute one behind it. */
 export function amount(one: Difference, side: "a" | "b"): string {
+  const [shown, absolute] = amounts(one, side);
+  return absolute === null ? shown : `${shown} (${absolute})`;
+}
+
+function amounts(one: Difference, side: "a" | "b"): [shown: string, absolute: string | null] {
   const [absolute, divided] = side === "a" ? [one.a, one.a_per] : [one.b, one.b_per];
-  if (absolute === null || divided === null) return "-";
+  if (absolute === null || divided === null) return [UNKNOWN, null];
   const shown = scaled(one.unit, divided, one.a_per, one.b_per);
-  return one.per ? `${shown}/${one.per} (${scaled(one.unit, absolute, one.a, one.b)})` : shown;
+  return one.per ? [`${shown}/${one.per}`, scaled(one.unit, absolute, one.a, one.b)] : [shown, null];
 }
 
 export function difference(one: Difference): string {
@@ -92,10 +97,17 @@ export function measured({ measure, unit }: Difference): string {
   return [words, kind].filter(Boolean).join(" ");
 }
 
+const lines = (text: string) => h("div", { title: text }, text);
+const figures = ([shown, absolute]: [string, string | null], title: string) =>
+  h("div", { class: "two-lines", title }, h("span", {}, shown), absolute && h("span", { class: "quiet" }, absolute));
+
+/** Two lines: what is cut off of a figure is lost. */
 export const SHOWN: Record<string, (row: Row) => ComponentChild> = {
-  measure: (row) => safe(measured(line(row))),
-  key: (row) => safe(line(row).key),
-  A: (row) => amount(line(row), "a"),
-  B: (row) => amount(line(row), "b"),
-  difference: (row) => difference(line(row)),
+  view: (row) => lines(line(row).view),
+  measure: (row) => lines(safe(measured(line(row)))),
+  key: (row) => lines(safe(line(row).key)),
+  A: (row) => figures(amounts(line(row), "a"), amount(line(row), "a")),
+  B: (row) => figures(amounts(line(row), "b"), amount(line(row), "b")),
+  difference: (row) => lines(difference(line(row))),
+  why: (row) => lines(safe(line(row).why)),
 };

@@ -27,6 +27,7 @@ const SPELLED: Record<string, string> = {
   tid: "thread ID",
   ts: "when",
   tx: "sent",
+  upid: "process number",
   utid: "thread number",
   util: "in use",
 };
@@ -37,6 +38,7 @@ const STATISTICS: Record<string, string> = {
   min: "smallest",
   p50: "median",
   stddev: "deviation of",
+  total: "total",
 };
 /** Names that mean more than their parts; what the states of threads are called on every page. */
 const WHOLE: Record<string, string> = {
@@ -51,6 +53,8 @@ const SUFFIX = /_(ns|bytes|ratio|count|per_s)$/;
 /** What kind of figure stands in the cells, which have units of their own. */
 const KINDS: Record<string, string> = { ns: "time", bytes: "size", ratio: "share", count: "count" };
 
+const SAYS: Record<string, RegExp> = { time: /(^| )(duration|time|latency|age)$/ };
+
 /** The words of a head, and the kind of its figures. */
 export function heading({ name, unit }: Pick<Column, "name" | "unit">): { words: string; kind: string } {
   const bare = name.replace(SUFFIX, "").replace(SUFFIX, "");
@@ -63,5 +67,7 @@ export function heading({ name, unit }: Pick<Column, "name" | "unit">): { words:
       ...parts.flatMap((part) => STATISTICS[part] ?? []),
       ...(known ? [known] : others.map((part) => SPELLED[part] ?? part)),
     ].join(" ");
-  return { words, kind: isInstant(name) ? "since the start" : unit ? (KINDS[unit] ?? unit) : "" };
+  const kind = isInstant(name) ? "since the start" : unit ? (KINDS[unit] ?? unit) : "";
+  // What a duration is, or pages, the words say already.
+  return { words, kind: SAYS[kind]?.test(words) || words.endsWith(kind) ? "" : kind };
 }

@@ -9,8 +9,9 @@ import { compare, exactly, isNumeric, written } from "./cell";
 import { heading } from "./heading";
 import { safe } from "./safe";
 import type { Sort } from "./sql";
+import { UNKNOWN } from "./units";
 
-const ROW_PX = 25;
+const [ROW_PX, TALL_PX] = [25, 42];
 const HEAD_PX = 43;
 const MEASURED_ROWS = 200;
 const [NARROWEST, WIDEST] = [6, 56];
@@ -28,6 +29,8 @@ export interface TableProps {
   onEnd?: (() => void) | undefined;
   /** Cells that are more than text. */
   cells?: Record<string, (row: Row) => ComponentChild>;
+  /** Cells have two lines: those that `cells` makes may use both. */
+  isTall?: boolean;
   /** Columns whose width is not by their text, in ch. */
   widths?: Record<string, number>;
 }
@@ -42,7 +45,8 @@ export function Table(props: TableProps) {
   );
   const [at, setAt] = useState(-1);
   const scroll = useRef<HTMLDivElement>(null);
-  const virtual = useVirtual(rows.length, scroll);
+  const rowPx = props.isTall ? TALL_PX : ROW_PX;
+  const virtual = useVirtual(rows.length, scroll, rowPx);
   const items = virtual.getVirtualItems();
   const shape = useMemo(
     () => measured(columns, props.rows, props.widths ?? {}),
@@ -62,7 +66,7 @@ export function Table(props: TableProps) {
     else setOwn(next);
   };
   const walk = (event: KeyboardEvent) => {
-    const page = Math.max(1, Math.floor((scroll.current?.clientHeight ?? 0) / ROW_PX) - 2);
+    const page = Math.max(1, Math.floor((scroll.current?.clientHeight ?? 0) / rowPx) - 2);
     const steps: Record<string, number> = {
       ArrowDown: 1,
       ArrowUp: -1,
@@ -88,7 +92,7 @@ export function Table(props: TableProps) {
   const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
   return (
     <div
-      class={`table ${shape.isStretched ? "wide" : ""}`}
+      class={`table ${shape.isStretched ? "wide" : ""} ${props.isTall ? "tall" : ""}`}
       ref={scroll}
       tabIndex={0}
       role="region"
@@ -193,7 +197,7 @@ interface CellProps {
 function Cell({ column, row, own, isNumeric }: CellProps) {
   if (own) return <td class={isNumeric ? "number" : ""}>{own(row)}</td>;
   const value = row[column.name];
-  if (value === null || value === undefined) return <td class={isNumeric ? "number null" : "null"}>–</td>;
+  if (value === null || value === undefined) return <td class={isNumeric ? "number null" : "null"}>{UNKNOWN}</td>;
   const text = written(value, column);
   const share = column.unit === "ratio" && typeof value === "number" && value > 0 && value <= 1 ? value : null;
   return (
@@ -259,12 +263,16 @@ function measured(columns: readonly Column[], rows: readonly Row[], given: Recor
   return { widths, numeric, total: [...widths.values()].reduce((a, b) => a + b, 0), wide, isStretched: wide !== null };
 }
 
-function useVirtual(count: number, scroll: { current: HTMLDivElement | null }): Virtualizer<HTMLDivElement, Element> {
+function useVirtual(
+  count: number,
+  scroll: { current: HTMLDivElement | null },
+  rowPx: number,
+): Virtualizer<HTMLDivElement, Element> {
   const [, setTurn] = useState(0);
   const options = {
     count,
     getScrollElement: () => scroll.current,
-    estimateSize: () => ROW_PX,
+    estimateSize: () => rowPx,
     overscan: 12,
     // Below the head, which stays in sight.
     scrollPaddingStart: HEAD_PX,

@@ -2,6 +2,9 @@
 
 import type { Whole } from "../api/rows";
 
+/** What stands where nothing is known. */
+export const UNKNOWN = "–";
+
 /** Digits behind those that are shown: enough to tell a tie from what is near one. */
 const REST = 30;
 const TIE = `5${"0".repeat(REST - 1)}`;
@@ -49,7 +52,7 @@ const LONG: [number, string, number, string, number][] = [
 
 /** Nanoseconds: 45.6 ms, 1.23 s, 2 min 5 s, 1 h 30 min, 7 d. */
 export function duration(whole: Whole | null | undefined): string {
-  if (whole === null || whole === undefined) return "-";
+  if (whole === null || whole === undefined) return UNKNOWN;
   const ns = Number(whole);
   if (Math.abs(ns) >= LONG_NS && Number.isFinite(ns)) return long(ns);
   for (const [unit, scale] of DURATIONS) if (Math.abs(ns) >= scale) return `${figure(ns / scale)} ${unit}`;
@@ -99,7 +102,7 @@ export function digitsOf(length: number): number {
 
 /** Bytes, in powers of 1024. */
 export function size(bytes: Whole | null | undefined): string {
-  if (bytes === null || bytes === undefined) return "-";
+  if (bytes === null || bytes === undefined) return UNKNOWN;
   let value = Number(bytes);
   for (const unit of ["B", "KiB", "MiB", "GiB"]) {
     if (Math.abs(value) < 1024) return unit === "B" ? `${fixed(value, 0)} B` : `${figure(value)} ${unit}`;
@@ -110,13 +113,13 @@ export function size(bytes: Whole | null | undefined): string {
 
 /** A number of things. */
 export function count(value: Whole | null | undefined): string {
-  if (value === null || value === undefined) return "-";
+  if (value === null || value === undefined) return UNKNOWN;
   return typeof value === "bigint" ? value.toLocaleString("en-US") : grouped(value);
 }
 
 /** A share. Never without the absolute figure beside it. */
 export function ratio(value: number | null | undefined): string {
-  return value === null || value === undefined ? "-" : `${fixed(100 * value, 1)} %`;
+  return value === null || value === undefined ? UNKNOWN : `${fixed(100 * value, 1)} %`;
 }
 
 /** `1 row`, `2 rows`. */

@@ -195,7 +195,8 @@ function WhyEmpty({ captureId, view, where, filters, onWhere, onFilters }: WhyEm
           The whole capture
         </button>
       )}
-      {told?.sources && (
+      {/* What the whole has says nothing of a part, nor of a condition. */}
+      {told?.sources && !(told.is_fed && (where || isFiltered)) && (
         <dl>
           <Why name="Missing">
             {told.is_fed

@@ -6,7 +6,7 @@ import type { Column, Intervals } from "../api/types.gen";
 import { isInstant, written } from "../parts/cell";
 import type { Drawn } from "../parts/charts";
 import { safe } from "../parts/safe";
-import { count, plural, sentence } from "../parts/units";
+import { count, plural, sentence, UNKNOWN } from "../parts/units";
 import { Charts } from "../line/charts";
 import { linesOf } from "../line/series";
 import type { Span } from "../line/span";
@@ -195,7 +195,7 @@ function Bars({ rows, names, by, value }: ResultChartProps & { by: Column; value
         {shown.map(({ row, amount }, number) => (
           <li key={number}>
             <span class="result-key" title={written(named(row, names)[by.name], by)}>
-              {written(named(row, names)[by.name], by) || "–"}
+              {written(named(row, names)[by.name], by) || UNKNOWN}
             </span>
             <span class="result-track" aria-hidden="true">
               <i
