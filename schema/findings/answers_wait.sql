@@ -1,6 +1,6 @@
 -- answers_wait: The answers of a service wait, most of the time for one thing
 -- condition: a process, or a server with its workers (service_process), answered 20 requests or more in 10 ms or more on average, or 5 or more in 100 ms
---   or more (who is slow answers few: Little's law, L = λ W), and at any moment half a request or more was under way on average; more than half of the
+--   or more, or 2 in a second or more (who is slow answers few: Little's law, L = λ W), and at any moment half a request or more was under way on average; more than half of the
 --   time of all its requests was due to one cause other than its own work: another thread that ran, a CPU that another process had, a CPU quota that was
 --   used up, a block device, the answer of another service, a sleep, a timeout or an alarm, a timer or device that has no name, a process that was
 --   stopped, or a thread that held what was needed and had nothing to do itself. The cause is found by following each wait to what its waker did meanwhile
@@ -12,6 +12,8 @@
 --   chapter 22): the peer is named. Where no one cause has that much, what one other process did meanwhile counts as one: that it ran, waited for a CPU (also one that processes had which were not recorded), a quota or a disk, and what is not
 --   known of it, if that is less than half. All processes of one program that the service started count as one, and so do those threads of its own with one name that had a lock (priority inversion: Sha,
 --   Rajkumar, Lehoczky, 1990). This is what the critical path of Perfetto's standard library has of a waker. The parts are told.
+--   Where another process ended more than half of those waits, or they were in one call that is not a wait for any news, the message says so: these are the edges of the critical path (Yang, Miller, 1988);
+--   and where another process was in the call that waits for the disk (wPerf, OSDI 2018: waiting is passed on).
 --   Where a service waits for what another one does, that one's line says so, too. A disk whose request was not seen to end is the one to which those who waited sent half as many requests as they waited.
 --   For a disk it says who else sent half of what it got (USE method; biotop), where requests to it were traced. If a service waits, by way of another one,
 --   for its own address, both wait for each other (a circle in the graph of waits)
@@ -33,7 +35,7 @@
 -- evidence: SELECT comm, call, cause, on_comm, on_call, on_target, wait_ns, wait_ratio, wait_count, wait_max_ns FROM blame_by_comm
 --   WHERE work = 'request' ORDER BY wait_ns DESC, comm, cause, on_comm, on_target
 WITH threshold AS (
-  SELECT 20 AS request_count, 5 AS slow_count, 10000000 AS request_ns, 100000000 AS critical_ns, 1000000 AS lock_ns, 0.5 AS share_ratio, 0.5 AS outstanding, 0.5 AS unknown_ratio, 0.1 AS waiter_ratio, 80 AS shown_count, 200 AS longest_count, 10 AS samples, 1000 AS call_count
+  SELECT 20 AS request_count, 5 AS slow_count, 2 AS long_count, 1000000000 AS long_ns, 10000000 AS request_ns, 100000000 AS critical_ns, 1000000 AS lock_ns, 0.5 AS share_ratio, 0.5 AS outstanding, 0.5 AS unknown_ratio, 0.1 AS waiter_ratio, 80 AS shown_count, 200 AS longest_count, 10 AS samples, 1000 AS call_count
 ), owner AS MATERIALIZED (
   -- Worked out once: the view reads all threads.
   SELECT upid, service_upid FROM service_process
@@ -72,11 +74,17 @@ WITH threshold AS (
     b.depth > 0 AND coalesce(b.call IN ('flock', 'fcntl', 'fcntl64'), false) AS is_locked, w.target AS locked_file,
     b.work_count > 1 AND b.call IN ('poll', 'ppoll', 'ppoll_time64', 'select', '_newselect', 'pselect6', 'pselect6_time64', 'epoll_wait',
       'epoll_pwait', 'epoll_pwait2') AS is_one_of_many,
-    coalesce(k.frame_ids[k.kernel_depth + 1], k.frame_ids[1]) AS frame_id, b.duration_ns::HUGEINT * b.work_count AS wait_ns, b.duration_ns AS thread_ns
+    coalesce(k.frame_ids[k.kernel_depth + 1], k.frame_ids[1]) AS frame_id, b.duration_ns::HUGEINT * b.work_count AS wait_ns, b.duration_ns AS thread_ns,
+    -- Who ended its wait, and in which call it was, if that is not one that waits for any news.
+    CASE WHEN b.depth > 0 AND x.upid <> t.upid THEN coalesce(y.service_upid, x.upid) END AS way_upid, b.depth > 0 AND o.upid <> t.upid AS is_of_other,
+    CASE WHEN b.depth > 0 AND (w.kind = 'file' OR b.call IN ('open', 'openat', 'stat', 'newfstatat', 'statx', 'access', 'faccessat', 'faccessat2', 'execve', 'wait4', 'waitid', 'vfork', 'semop', 'semtimedop', 'unlink', 'unlinkat', 'rename',
+      'renameat2', 'close', 'mmap', 'munmap', 'mprotect', 'madvise', 'connect')) THEN b.call || coalesce(' of ' || CASE WHEN w.kind = 'file' THEN w.target END, '') END AS way_call
   FROM blame AS b
   JOIN thread AS t USING (utid)
   JOIN owner AS f ON f.upid = t.upid
   LEFT JOIN thread AS o ON o.utid = b.on_utid
+  LEFT JOIN thread AS x ON x.utid = b.waker_utid
+  LEFT JOIN owner AS y ON y.upid = x.upid
   LEFT JOIN owner AS g ON g.upid = o.upid
   LEFT JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id
   LEFT JOIN descriptor AS w ON w.descriptor_id = b.descriptor_id
@@ -147,6 +155,20 @@ WITH threshold AS (
     SELECT *, sum(wait_ns) OVER (PARTITION BY upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END, on_target, on_comm) AS comm_ns FROM told
   )
   GROUP BY upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END, on_target
+), way AS (
+  -- Which process ended those waits, and the call that they were in: the edges of the critical path (Yang, Miller, 1988).
+  SELECT upid, cause, is_timer, on_upid, on_target, arg_max(way_upid, (way_ns, way_upid)) AS way_upid, max(way_ns) AS way_ns,
+    arg_max(way_call, (call_ns, way_call)) AS way_call, max(call_ns) AS call_ns, sum(other_ns) AS other_ns
+  FROM (
+    SELECT *, CASE WHEN way_upid IS NOT NULL THEN sum(wait_ns) OVER (PARTITION BY upid, cause, is_timer, on_upid, on_target, way_upid) END AS way_ns,
+      CASE WHEN way_call IS NOT NULL THEN sum(wait_ns) OVER (PARTITION BY upid, cause, is_timer, on_upid, on_target, way_call) END AS call_ns
+    FROM (
+      SELECT upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END AS on_upid, on_target, way_upid, way_call, sum(wait_ns) AS wait_ns, sum(wait_ns) FILTER (is_of_other) AS other_ns
+      FROM told
+      GROUP BY ALL
+    )
+  )
+  GROUP BY ALL
 ), circle AS (
   -- A service whose requests wait, by way of another one, for an answer of itself.
   SELECT c.upid, c.on_upid, min(a.address) AS address
@@ -160,9 +182,15 @@ WITH threshold AS (
 ), named AS (
   SELECT c.*, CASE WHEN 2 * f.wait_ns > c.wait_ns THEN
       CASE WHEN 2 * f.file_ns > f.wait_ns THEN f.locked_file || ' (flock, fcntl)' WHEN 2 * f.file_ns > f.known_ns THEN f.locked_file || ' (flock, fcntl; where the file is known)' ELSE 'a file (flock, fcntl)' END END AS lock, c.cause = 'running' AND 2 * c.handed_ns > c.wait_ns AND c.on_upid = c.upid AS is_own_lock,
-    CASE WHEN c.sample_count >= h.samples AND l.unnamed_address IS NULL THEN format(', most often in {}', l.label) ELSE '' END AS place
+    CASE WHEN c.sample_count >= h.samples AND l.unnamed_address IS NULL THEN format(', most often in {}', l.label) ELSE '' END AS place,
+    CASE WHEN 2 * x.call_ns > c.wait_ns THEN '; they were in ' || x.way_call ELSE '' END AS way_call,
+    CASE WHEN 2 * x.way_ns > c.wait_ns AND x.way_upid <> c.upid AND x.way_upid IS DISTINCT FROM c.on_upid THEN x.way_upid END AS way_upid,
+    -- A lock that another one has while it waits for the disk.
+    CASE WHEN c.cause = 'disk' AND 2 * x.other_ns > c.wait_ns THEN format('; for {:.1f} % of it they waited for {}, which was in that call', 100 * x.other_ns / c.wait_ns,
+      CASE WHEN 2 * c.sibling_ns > c.wait_ns THEN 'another of its processes' ELSE 'another process' END) ELSE '' END AS holder
   FROM cause AS c
   CROSS JOIN threshold AS h
+  LEFT JOIN way AS x ON x.upid = c.upid AND x.cause = c.cause AND x.is_timer = c.is_timer AND x.on_upid IS NOT DISTINCT FROM c.on_upid AND x.on_target IS NOT DISTINCT FROM c.on_target
   LEFT JOIN frame_label AS l USING (frame_id)
   LEFT JOIN locked AS f ON f.upid = c.upid AND f.cause = c.cause AND f.is_timer = c.is_timer AND f.on_upid IS NOT DISTINCT FROM c.on_upid
     AND f.on_target IS NOT DISTINCT FROM c.on_target
@@ -357,7 +385,7 @@ SELECT
     WHEN c.is_timer THEN format('until the time that {} ({}) gave its {} was over: a timer was due, or what it waited for did not come', coalesce(q.name, '?'), q.pid, coalesce(c.on_call, 'poll')) ELSE CASE WHEN 2 * c.handed_ns > c.wait_ns THEN 'for a lock or condition (futex) that another of its threads had, which waited for '
       WHEN c.lock IS NOT NULL THEN format('for the lock of {}, due to ', c.lock) ELSE 'for ' END || @due(NULL, c.cause,
       CASE WHEN c.cause <> 'network' THEN coalesce(CASE WHEN 2 * c.sibling_ns > c.wait_ns THEN 'another of its processes, ' ELSE 'the thread ' END || c.on_comm, '') || CASE WHEN c.on_upid IS DISTINCT FROM c.upid OR c.on_comm IS NULL THEN format('{}{} ({})', CASE WHEN c.on_comm IS NULL THEN '' ELSE ' of ' END, coalesce(q.name, '?'), q.pid) ELSE '' END END,
-      coalesce(c.on_target, c.idle_target), c.on_call) || CASE WHEN 2 * i.wait_ns > c.wait_ns THEN ', most of it for ' || i.file ELSE '' END || coalesce(format(' ({}, to judge by its requests)', y.likely_name), '') || coalesce(v.text, '') ||
+      coalesce(c.on_target, c.idle_target), c.on_call) || coalesce(format(', by way of {} ({})', u.name, u.pid), '') || CASE WHEN c.lock IS NULL THEN c.way_call ELSE '' END || CASE WHEN 2 * i.wait_ns > c.wait_ns THEN ', most of it for ' || i.file ELSE '' END || c.holder || coalesce(format(' ({}, to judge by its requests)', y.likely_name), '') || coalesce(v.text, '') ||
       CASE WHEN r.upid = c.upid THEN format(': that is its own address, so it and {} ({}) wait for each other', coalesce(q.name, '?'), q.pid)
         WHEN r.upid IS NOT NULL THEN format(', where {} ({}) waits for {} ({}) meanwhile: they wait for each other', coalesce(o.name, '?'), o.pid, coalesce(p.name, '?'), p.pid) ELSE '' END ||
       CASE WHEN c.cause = 'no_work' AND e.command_line IS NOT NULL THEN format('; its command line then: {}{}', left(e.command_line, h.shown_count),
@@ -372,6 +400,7 @@ FROM named AS c
 JOIN served AS s USING (upid)
 JOIN process AS p USING (upid)
 LEFT JOIN process AS q ON q.upid = c.on_upid
+LEFT JOIN process AS u ON u.upid = c.way_upid
 LEFT JOIN address AS d ON d.upid = c.upid
 LEFT JOIN title AS e ON e.upid = c.upid AND e.on_upid = c.on_upid
 LEFT JOIN behind AS n ON n.upid = c.upid AND n.on_upid = c.on_upid
@@ -384,7 +413,7 @@ LEFT JOIN too AS j ON j.upid = c.upid AND j.cause = c.cause
 LEFT JOIN neighbour AS v ON c.cause = 'disk' AND v.upid = c.upid AND v.on_target = c.on_target
 LEFT JOIN disk AS y ON c.cause = 'disk' AND y.upid = c.upid AND y.on_target = c.on_target
 CROSS JOIN threshold AS h
-WHERE s.request_count >= CASE WHEN s.request_ns_avg >= h.critical_ns THEN h.slow_count ELSE h.request_count END AND (s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding OR c.is_own_lock AND s.request_ns_avg >= h.lock_ns)
+WHERE s.request_count >= CASE WHEN s.request_ns_avg >= h.long_ns THEN h.long_count WHEN s.request_ns_avg >= h.critical_ns THEN h.slow_count ELSE h.request_count END AND (s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding OR c.is_own_lock AND s.request_ns_avg >= h.lock_ns)
   AND c.wait_ns > h.share_ratio * s.total_ns
 UNION ALL
 SELECT
@@ -397,5 +426,5 @@ JOIN served AS s USING (upid)
 JOIN process AS p USING (upid)
 LEFT JOIN address AS d ON d.upid = c.upid
 CROSS JOIN threshold AS h
-WHERE s.request_count >= CASE WHEN s.request_ns_avg >= h.critical_ns THEN h.slow_count ELSE h.request_count END AND s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding
+WHERE s.request_count >= CASE WHEN s.request_ns_avg >= h.long_ns THEN h.long_count WHEN s.request_ns_avg >= h.critical_ns THEN h.slow_count ELSE h.request_count END AND s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding
   AND NOT EXISTS (FROM named AS n WHERE n.upid = c.upid AND n.wait_ns > h.share_ratio * s.total_ns)

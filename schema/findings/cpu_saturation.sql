@@ -7,18 +7,19 @@
 --   In that time all that ran on the host and these waits together are a load of 1.25 per CPU or more, for critical 1.67: on CPUs
 --   with nothing to spare, 20 and 40 % of such a load wait. Threads that wake each other wait for a moment also where the CPUs have time left
 --   The threads of a control group whose quota holds it back do not count (cpu_quota), and at least half of the waiting was while
---   no CPU was idle (unclaimed_cpus). The message has who ran most, and its own function that has most of its samples, if that is a tenth of 20 or more
+--   no CPU was idle (unclaimed_cpus). The message has who ran most, and its own function that has most of its samples, if that is a tenth of 20 or more, else the library, if its functions have no names.
+--   If half of the waiting or more was of threads of that process, and these are more than the CPUs, it waits for itself: it says how many (saturation is a property of who queues, USE method)
 -- means: every request takes longer than its work, by the time that it waits for a CPU. Latency grows faster than the load
 -- next: perfcase view run_queue_latency_by_thread: which threads wait, how long, and when longest
 -- next: perfcase view preemptions: which thread takes the CPU from which
 -- about: the CPUs
 -- follows from: busy_polling, garbage_collection, noisy_neighbour, short_processes, woken_together
 -- taught by: An unexplained win
--- source: cgroup_activity, cpu_utilization, frame, frame_label, perf_event, process, process_cgroup, recorded_span, run_queue_wait, sample, stack_entry, thread, thread_time, unclaimed_level, workload_thread
+-- source: capture, cgroup_activity, cpu_utilization, frame, frame_label, perf_event, process, process_cgroup, recorded_span, run_queue_wait, sample, stack_entry, thread, thread_time, unclaimed_level, workload_thread
 -- evidence: SELECT comm, tid, on_cpu_ns, run_queue_ns, run_queue_ratio, run_delay_max_ns FROM thread_time
 --   WHERE utid IN (SELECT utid FROM workload_thread) ORDER BY run_queue_ns DESC
 WITH threshold AS (
-  SELECT 0.2 AS waiting_ratio, 0.4 AS critical_ratio, 500000000 AS wanted_ns, 0.5 AS wanted_cpus, 0.25 AS throttled_ratio, 0.5 AS unclaimed_ratio, 0.3 AS idle_ratio, 0.5 AS busy_wait_ratio, 20 AS samples, 0.1 AS hot_ratio
+  SELECT 0.2 AS waiting_ratio, 0.4 AS critical_ratio, 500000000 AS wanted_ns, 0.5 AS wanted_cpus, 0.25 AS throttled_ratio, 0.5 AS unclaimed_ratio, 0.3 AS idle_ratio, 0.5 AS busy_wait_ratio, 20 AS samples, 0.1 AS hot_ratio, 0.5 AS own_ratio
 ), held AS (
   SELECT cgroup
   FROM cgroup_activity
@@ -50,7 +51,8 @@ WITH threshold AS (
   WHERE utid IN (SELECT utid FROM workload_thread WHERE (upid IN (SELECT upid FROM held_process)) IS NOT TRUE)
   GROUP BY utid, tid
 ), eater AS (
-  SELECT coalesce(p.name, '?') AS process, count(DISTINCT p.upid) AS process_count, min(p.pid) AS pid, sum(x.on_cpu_ns) AS run_ns
+  SELECT coalesce(p.name, '?') AS process, count(DISTINCT p.upid) AS process_count, min(p.pid) AS pid, sum(x.on_cpu_ns) AS run_ns, sum(x.run_queue_ns) FILTER ((p.upid IN (SELECT upid FROM held_process)) IS NOT TRUE) AS own_wait_ns,
+    count(DISTINCT x.utid) FILTER (x.run_queue_ns > 0) AS thread_count
   FROM thread_time AS x
   JOIN thread AS t USING (utid)
   JOIN process AS p ON p.upid = t.upid
@@ -60,7 +62,8 @@ WITH threshold AS (
   LIMIT 1
 ), hit AS (
   -- Where it ran: by the samples of the CPUs' clocks.
-  SELECT l.label, l.unnamed_address IS NULL AND NOT coalesce(f.is_kernel, false) AS is_named, count(*) AS sample_count
+  SELECT CASE WHEN l.unnamed_address IS NULL THEN l.label ELSE l.dso END AS label, l.unnamed_address IS NULL AND NOT coalesce(f.is_kernel, false) AS is_named,
+    l.unnamed_address IS NOT NULL AND contains(l.dso, '.so') AND NOT coalesce(f.is_kernel, false) AS is_object, count(*) AS sample_count
   FROM sample AS s
   JOIN perf_event AS v USING (event_id)
   JOIN thread AS t USING (utid)
@@ -72,7 +75,13 @@ WITH threshold AS (
   WHERE v.name SIMILAR TO '(cpu-cycles|cycles|cpu-clock|task-clock)([:/].*)?'
   GROUP BY ALL
 ), hot AS (
-  SELECT arg_max(label, (sample_count, label)) FILTER (is_named) AS label, max(sample_count) FILTER (is_named) AS most, sum(sample_count) AS total FROM hit
+  SELECT CASE WHEN is_told THEN label ELSE object END AS label, CASE WHEN is_told THEN most ELSE object_most END AS most, total
+  FROM (
+    SELECT arg_max(label, (sample_count, label)) FILTER (is_named) AS label, max(sample_count) FILTER (is_named) AS most, sum(sample_count) AS total,
+      arg_max(label, (sample_count, label)) FILTER (is_object) AS object, max(sample_count) FILTER (is_object) AS object_most, coalesce(most >= any_value(h.hot_ratio) * total, false) AS is_told
+    FROM hit
+    CROSS JOIN threshold AS h
+  )
 ), total AS (
   SELECT sum(on_cpu_ns) AS ran_ns, sum(run_queue_ns) AS waited_ns,
     sum(run_queue_ns) / nullif(sum(on_cpu_ns) + sum(run_queue_ns), 0) AS waiting_ratio,
@@ -92,7 +101,9 @@ SELECT
   format('threads waited {:.2f} s for a CPU and ran {:.2f} s: {:.1f} % of the time that they could run; {} ({}) waited most, {:.2f} s{}{}',
     t.waited_ns / 1e9, t.ran_ns / 1e9, 100 * t.waiting_ratio, t.most_comm, t.most_tid, t.most_ns / 1e9,
     coalesce((SELECT format('; {} ran most, {:.2f} s', CASE e.process_count WHEN 1 THEN format('{} ({})', e.process, e.pid) ELSE format('{} processes {}', e.process_count, e.process) END, e.run_ns / 1e9) FROM eater AS e), ''),
-    CASE WHEN o.total >= h.samples AND o.most >= h.hot_ratio * o.total THEN format(', most often in {} ({:.0f} % of the samples)', o.label, 100 * o.most / o.total) ELSE '' END) AS message,
+    CASE WHEN o.total >= h.samples AND o.most >= h.hot_ratio * o.total THEN format(', most often in {} ({:.0f} % of the samples)', o.label, 100 * o.most / o.total) ELSE '' END
+    || coalesce((SELECT format('; {:.1f} % of the waiting was of its own threads, {} of them', 100 * e.own_wait_ns / t.waited_ns, e.thread_count) FROM eater AS e
+      WHERE e.process_count = 1 AND e.thread_count > (SELECT max(cpu_count) FROM capture) AND e.own_wait_ns >= h.own_ratio * t.waited_ns), '')) AS message,
   @whole(t.waited_ns) AS cost_ns, ['the CPUs'] AS about
 FROM measured AS t
 CROSS JOIN threshold AS h
