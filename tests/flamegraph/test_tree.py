@@ -17,6 +17,7 @@ from perfcase.stacks.flamegraph import FlameGraph
 from perfcase.stacks.tree import Frame, tree
 from tests.support.cli import fail, succeed
 from tests.support.fakecase import make_case
+from tests.support.imports import unpacked
 
 STACKS = [(("main", Frame("b", "kernel")), 30), (("main", "a", "main"), 50), (("main",), 20), (("other",), 0)]
 
@@ -187,3 +188,13 @@ def test_perfs_own_counts_are_those_of_the_samples(tmp_path: Path, name: str) ->
         counted = event_counts(connected)
         assert event_counts(connected, is_whole=True) == counted
         assert counted
+
+
+def test_the_period_of_a_tracepoint_may_be_a_time(tmp_path: Path) -> None:
+    """The kernel counts the runtime for sched_stat_runtime, as perf report does."""
+    capture = unpacked(Path(__file__).parents[1] / "data" / "captures" / "x86_64" / "sched.data.xz", tmp_path)
+    sql = "SELECT sum(runtime)::BIGINT AS run_ns FROM sched_stat_runtime"
+    ((row,), asked) = json.loads(succeed("sql", capture, sql, "-f", "json")), "sched:sched_stat_runtime"
+    told = json.loads(succeed("flamegraph", capture, "--event", asked, "--format", "json", "-o", "-"))
+    assert (told["unit"], told["weight"][0]) == ("ns", row["run_ns"])
+    assert {each["event"]: each["unit"] for each in told["events"]}["sched:sched_switch"] == "events"

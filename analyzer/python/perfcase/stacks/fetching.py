@@ -26,6 +26,13 @@ _BATCH_ROWS = 10_000
 _HAS_FRAMES = 1 << 0 | 1 << 5
 """PERF_SAMPLE_IP and PERF_SAMPLE_CALLCHAIN (linux/perf_event.h)."""
 
+_HAS_PERIOD = 1 << 8
+"""PERF_SAMPLE_PERIOD."""
+
+_TIMED = {f"sched:sched_stat_{name}" for name in ("runtime", "wait", "sleep", "iowait", "blocked")}
+"""Tracepoints whose period is a time in ns: the kernel gives perf their delay or runtime as the count (__perf_count in
+include/trace/events/sched.h)."""
+
 # What stands for time, best first; a tracepoint's profile says how often, not how long.
 _CLOCKS = ("cycles", "cpu-clock", "task-clock", "cpu-cycles", "instructions")
 
@@ -96,9 +103,9 @@ def event_base(event: str) -> str:
     return event.split(":")[0].split("/")[0]
 
 
-def event_unit(event: str, *, is_tracepoint: bool = False) -> str:
-    """Return what a period of an event counts."""
-    if event_base(event) in ("cpu-clock", "task-clock"):
+def event_unit(event: str, *, is_tracepoint: bool = False, is_weighted: bool = False) -> str:
+    """Return what a period of an event counts. ``is_weighted``: its samples have a period of their own."""
+    if event_base(event) in ("cpu-clock", "task-clock") or (is_weighted and event in _TIMED):
         return "ns"
     return "events" if is_tracepoint else event_base(event)
 
@@ -126,10 +133,13 @@ def event_counts(connection: duckdb.DuckDBPyConnection, *, is_whole: bool = Fals
             " GROUP BY event_id"
         )
     rows = connection.execute(
-        f"SELECT v.name, bool_or(v.is_tracepoint), sum(s.number)::BIGINT AS number FROM ({counted}) AS s"
-        " JOIN perf_event AS v USING (event_id) GROUP BY v.name ORDER BY number DESC, v.name"
+        f"SELECT v.name, bool_or(v.is_tracepoint), coalesce(bool_and(v.sample_type & {_HAS_PERIOD} <> 0), false), sum(s.number)::BIGINT AS number"
+        f" FROM ({counted}) AS s JOIN perf_event AS v USING (event_id) GROUP BY v.name ORDER BY number DESC, v.name"
     ).fetchall()
-    return [(name, event_unit(name, is_tracepoint=is_tracepoint), number) for name, is_tracepoint, number in rows]
+    return [
+        (name, event_unit(name, is_tracepoint=is_tracepoint, is_weighted=is_weighted), number)
+        for name, is_tracepoint, is_weighted, number in rows
+    ]
 
 
 def choose_event(connection: duckdb.DuckDBPyConnection, wanted: str | None) -> tuple[str, str]:
