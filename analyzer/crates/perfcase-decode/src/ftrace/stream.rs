@@ -70,8 +70,10 @@ pub struct CpuStream<B> {
     page_start: usize,
     cursor: Option<PageCursor>,
     current: Option<PageEvent>,
-    /// The time of the event before, and whether this page's going back is told.
-    before: (u64, bool),
+    /// The time of the event before.
+    ts_before: u64,
+    /// This page has said that its clock goes back.
+    has_said_back: bool,
     losses: Vec<Loss>,
     damages: Vec<Issue>,
     event_count: u64,
@@ -99,7 +101,8 @@ impl<B: Deref<Target = [u8]>> CpuStream<B> {
             page_start: 0,
             cursor: None,
             current: None,
-            before: (0, false),
+            ts_before: 0,
+            has_said_back: false,
             losses: Vec::new(),
             damages: Vec::new(),
             event_count: 0,
@@ -162,10 +165,10 @@ impl<B: Deref<Target = [u8]>> CpuStream<B> {
                     Ok(Some(event)) => {
                         self.current = Some(event);
                         self.event_count += 1;
-                        if event.ts < self.before.0 {
+                        if event.ts < self.ts_before {
                             self.report_going_back(event.ts);
                         }
-                        self.before.0 = event.ts;
+                        self.ts_before = event.ts;
                         return;
                     }
                     Ok(None) => {}
@@ -190,7 +193,7 @@ impl<B: Deref<Target = [u8]>> CpuStream<B> {
                         self.losses.push(Loss { ts: cursor.ts(), count });
                     }
                     self.cursor = Some(cursor);
-                    self.before.1 = false;
+                    self.has_said_back = false;
                     return true;
                 }
                 Err(damage) => self.report(damage.at as usize, damage.what),
@@ -246,12 +249,12 @@ impl<B: Deref<Target = [u8]>> CpuStream<B> {
     /// Tells, once a page, that the current event is earlier than the one before.
     #[cold]
     fn report_going_back(&mut self, ts: u64) {
-        if std::mem::replace(&mut self.before.1, true) {
+        if std::mem::replace(&mut self.has_said_back, true) {
             return;
         }
         let message = format!(
             "CPU {}: the clock goes back here, from {} to {ts}: events keep the order of the file",
-            self.cpu, self.before.0
+            self.cpu, self.ts_before
         );
         let hint =
             "times around this place are doubtful; was the trace clock changed, or is it one that is not steady?";
