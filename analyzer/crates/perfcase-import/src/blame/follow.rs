@@ -1,7 +1,7 @@
 //! Who or what a thread waited for: a wait is replaced by what its waker did meanwhile, again and again.
 
-use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use super::calls::{CallKind, CallName, CallNames, NO_CALL, Thing};
 use super::disks::Completions;
@@ -109,7 +109,7 @@ pub(super) struct Known<'a> {
     pub(super) samples: &'a Samples,
     pub(super) measured: &'a Measured,
     /// Waits in parts that go on after the last part that was looked at.
-    pub(super) cut_count: &'a Cell<u64>,
+    pub(super) cut_count: &'a AtomicU64,
 }
 
 /// The wait that is followed.

@@ -18,6 +18,10 @@ use crate::writer::{WriteError, Writer};
 /// The rows that are made at once: 6 MB.
 const BATCH: usize = 65_536;
 
+/// Rows that are found, on their way to [`Output`].
+#[derive(Default)]
+pub(super) struct Found(Vec<Row>);
+
 #[derive(Clone, Copy)]
 struct Row {
     due: Due,
@@ -29,6 +33,25 @@ struct Row {
     descriptor: u32,
     stack: u32,
     waker: u32,
+}
+
+impl Found {
+    /// Adds a part of a piece of a thread's time, and what this part is due to.
+    pub(super) fn push(&mut self, utid: u32, piece: &Piece, part: &Stretch, call: &Call, waker: u32, due: &Due) {
+        let Call { name: call, descriptor, .. } = *call;
+        let (name, stack) = (piece.name, piece.stack);
+        let Stretch { work, count: work_count, .. } = *part;
+        self.0.push(Row { due: *due, utid, name, work, work_count, call, descriptor, stack, waker });
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[cfg(test)]
+    pub(super) fn dues(&self) -> Vec<Due> {
+        self.0.iter().map(|row| row.due).collect()
+    }
 }
 
 /// Rows on their way to the file.
@@ -44,26 +67,16 @@ impl Output {
         Output { rows: Vec::new(), writer: Writer::start(folder, 0), error: None, devices: devices.into() }
     }
 
-    /// Adds a part of a piece of a thread's time, and what this part is due to.
-    pub(super) fn push(&mut self, utid: u32, piece: &Piece, part: &Stretch, call: &Call, waker: u32, due: &Due) {
-        let Call { name: call, descriptor, .. } = *call;
-        let (name, stack) = (piece.name, piece.stack);
-        let Stretch { work, count: work_count, .. } = *part;
-        self.rows.push(Row { due: *due, utid, name, work, work_count, call, descriptor, stack, waker });
-    }
-
-    #[cfg(test)]
-    pub(super) fn dues(&self) -> Vec<Due> {
-        self.rows.iter().map(|row| row.due).collect()
-    }
-
-    /// Tells whether so many rows wait that they should be written.
-    pub(super) fn is_full(&self) -> bool {
-        self.rows.len() >= BATCH
+    /// Adds rows, and hands all to the writer when they are many.
+    pub(super) fn add(&mut self, found: Found, names: &Arc<CallNames>) {
+        self.rows.extend(found.0);
+        if self.rows.len() >= BATCH {
+            self.flush(names);
+        }
     }
 
     /// Hands the rows to the writer, whose thread puts them in the order of time.
-    pub(super) fn flush(&mut self, names: &Arc<CallNames>) {
+    fn flush(&mut self, names: &Arc<CallNames>) {
         let rows = take_rows(&mut self.rows);
         let (names, devices) = (names.clone(), self.devices.clone());
         if let Err(error) = self.writer.write("blame", Box::new(move || batch(rows, &names, &devices))) {

@@ -1,5 +1,7 @@
 //! Waits in parts: a thread waits with a limit of time, finds nothing, and waits again for the same.
 
+use std::sync::atomic::Ordering;
+
 use super::calls::{CallKind, Thing};
 use super::follow::Known;
 use super::history::{Call, Context, Doing, NONE, Piece};
@@ -84,7 +86,7 @@ impl Known<'_> {
 
     /// Counts a wait in so many parts that the last ones are not looked at.
     fn note_cut(&self) {
-        self.cut_count.set(self.cut_count.get() + 1);
+        self.cut_count.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Gives the sleep after a try for the lock of a file that a piece is, if its thread had the lock in the end.
