@@ -96,6 +96,7 @@ impl Content {
 impl Deref for Content {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
         &self.bytes.bytes()[self.range.clone()]
     }

@@ -99,6 +99,7 @@ impl Events {
     }
 
     /// Gives the event of this id.
+    #[inline]
     pub fn by_id(&self, id: u64) -> Option<usize> {
         self.by_id.get(&id).map(|&index| index as usize)
     }

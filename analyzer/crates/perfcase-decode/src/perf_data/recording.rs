@@ -126,6 +126,7 @@ impl Recording {
     }
 
     /// Gives the place of a record in the file, or of the compressed record that contained it.
+    #[inline]
     pub fn file_offset(&self, entry: Entry) -> u64 {
         let offset = entry.place & !IN_ARENA;
         if entry.place & IN_ARENA == 0 {

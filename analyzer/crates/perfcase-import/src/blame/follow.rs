@@ -1,9 +1,8 @@
 //! Who or what a thread waited for: a wait is replaced by what its waker did meanwhile, again and again.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::calls::{CallKind, CallName, CallNames, NO_CALL, Thing};
+use super::calls::{CallKind, CallName, NO_CALL, Thing};
 use super::disks::Completions;
 use super::history::{Call, Context, Doing, History, NONE, Piece};
 use super::measured::Measured;
@@ -102,7 +101,6 @@ pub(super) const MOST_PIECES: usize = 4096;
 pub(super) struct Known<'a> {
     pub(super) history: &'a History,
     pub(super) works: &'a Works,
-    pub(super) names: &'a Arc<CallNames>,
     /// What each descriptor is.
     pub(super) things: &'a [Thing],
     pub(super) completions: &'a Completions,

@@ -37,6 +37,7 @@ use follow::Known;
 use history::History;
 use input::Input;
 use output::Output;
+use rounds::ROUND;
 
 /// The pieces in a window. Three windows are at hand, of 24 to 40 bytes each piece: 40 MB.
 const WINDOW: usize = 350_000;
@@ -75,14 +76,13 @@ pub(crate) fn write(folder: &Path) -> Result<Option<Written>, WriteError> {
         let known = Known {
             history: &history,
             works: &works,
-            names: &names,
             things: &descriptors.things,
             completions: &completions,
             samples: &samples,
             measured: &measured,
             cut_count: &cut_count,
         };
-        let written = rounds::write(known, until, &mut looks_left, &mut output);
+        let written = rounds::write(known, until, &mut looks_left, ROUND, |found| output.add(found, &names));
         for (thread, written) in history.threads.iter_mut().zip(written) {
             thread.written = written;
         }

@@ -49,8 +49,8 @@ impl Found {
     }
 
     #[cfg(test)]
-    pub(super) fn dues(&self) -> Vec<Due> {
-        self.0.iter().map(|row| row.due).collect()
+    pub(super) fn dues_of(&self, utid: u32) -> impl Iterator<Item = Due> {
+        self.0.iter().filter(move |row| row.utid == utid).map(|row| row.due)
     }
 }
 

@@ -7,59 +7,71 @@ use std::sync::PoisonError;
 use super::calls::{CallKind, Thing};
 use super::follow::{Cause, Known, MOST_PIECES, Path};
 use super::history::{Doing, NONE, Piece};
-use super::output::{Found, Output};
+use super::output::Found;
 use super::work::{Stretch, Work};
 
-/// The most threads of the capture in a round. Each may find [`TURN_ROWS`] rows, and a few more: 60 MB.
-const ROUND_THREADS: usize = 16;
-/// The pieces after which a round has enough threads.
-const ROUND_PIECES: usize = 32_768;
-/// The rows after which a thread of the capture waits for the next round.
-const TURN_ROWS: usize = 32_768;
+/// How much is worked on before rows are put together.
+#[derive(Clone, Copy)]
+pub(super) struct Round {
+    /// The most threads of the capture in a round.
+    pub(super) threads: usize,
+    /// The pieces after which a round has enough threads.
+    pub(super) pieces: usize,
+    /// The rows after which a thread of the capture waits for the next round. It may find a few more.
+    pub(super) rows: usize,
+}
+
+/// At most 60 MB of rows.
+pub(super) const ROUND: Round = Round { threads: 16, pieces: 32_768, rows: 32_768 };
 /// Fewer pieces are not worth a second thread of this process.
 const ALONE_PIECES: usize = 2048;
 
-/// Adds what the threads did up to a time to `output`. Gives until when each thread is written, and takes the pieces that were looked at from
+/// Gives `add` what the threads did up to a time. Gives until when each thread is written, and takes the pieces that were looked at from
 /// `looks_left`.
 ///
 /// The rows come in the same order each time: what is in a round does not depend on which thread of this process is faster.
-pub(super) fn write(known: Known, until: i64, looks_left: &mut u64, output: &mut Output) -> Vec<i64> {
+pub(super) fn write(
+    known: Known,
+    until: i64,
+    looks_left: &mut u64,
+    size: Round,
+    mut add: impl FnMut(Found),
+) -> Vec<i64> {
     let threads = &known.history.threads;
     let mut written: Vec<i64> = threads.iter().map(|thread| thread.written).collect();
     let mut left: VecDeque<(u32, usize)> = VecDeque::new();
     for (utid, thread) in (0..).zip(threads) {
-        let pieces = thread.pieces_after(thread.written);
-        let count = pieces.partition_point(|piece| piece.end <= until);
+        let count = thread.pieces_after(thread.written).partition_point(|piece| piece.end <= until);
         if count > 0 && utid != 0 {
             left.push_back((utid, count));
         }
     }
     while !left.is_empty() {
         let (mut round, mut pieces) = (Vec::new(), 0);
-        while round.len() < ROUND_THREADS
-            && pieces < ROUND_PIECES
+        while round.len() < size.threads
+            && pieces < size.pieces
             && let Some((utid, count)) = left.pop_front()
         {
             round.push((utid, written[utid as usize], count));
             pieces += count;
         }
-        // Each thread may look at all that is left: a round takes a little more than there is at most, and the next one nothing.
+        // Each may look at all that is left: a round may look at a little more than there is, and the next one then at nothing.
         let turns = side_by_side(&round, pieces >= ALONE_PIECES, |&(utid, from, _)| {
-            let mut turn = Turn { known, looks_left: *looks_left, found: Found::default() };
+            let mut turn = Turn { known, looks_left: *looks_left, rows: size.rows, found: Found::default() };
             let at = turn.thread(utid, from, until);
             (at, *looks_left - turn.looks_left, turn.found)
         });
-        let mut more = Vec::new();
+        let mut unfinished = Vec::new();
         for ((utid, from, count), (at, looks, found)) in round.into_iter().zip(turns) {
             let done = threads[utid as usize].pieces_after(from).partition_point(|piece| piece.end <= at);
             if done < count {
-                more.push((utid, count - done));
+                unfinished.push((utid, count - done));
             }
             written[utid as usize] = at;
             *looks_left = looks_left.saturating_sub(looks);
-            output.add(found, known.names);
+            add(found);
         }
-        more.into_iter().rev().for_each(|thread| left.push_front(thread));
+        unfinished.into_iter().rev().for_each(|thread| left.push_front(thread));
     }
     written
 }
@@ -89,6 +101,8 @@ fn side_by_side<T: Sync, R: Send>(items: &[T], is_worth_it: bool, work: impl Fn(
 struct Turn<'a> {
     known: Known<'a>,
     looks_left: u64,
+    /// The rows after which it is over.
+    rows: usize,
     found: Found,
 }
 
@@ -119,7 +133,7 @@ impl Turn<'_> {
     }
 
     fn is_over(&self) -> bool {
-        self.found.len() >= TURN_ROWS
+        self.found.len() >= self.rows
     }
 
     /// Writes a piece of a thread that has work, by its stretches of work, from `at` on. Gives until when it is written.
@@ -181,8 +195,15 @@ impl Turn<'_> {
 }
 
 #[cfg(test)]
-pub(super) fn dues(known: Known, utid: u32, looks_left: u64) -> Vec<super::follow::Due> {
-    let mut turn = Turn { known, looks_left, found: Found::default() };
-    turn.thread(utid, i64::MIN, i64::MAX);
-    turn.found.dues()
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_worked_on_side_by_side_stays_in_its_order() {
+        let numbers: Vec<u32> = (0..1000).collect();
+        for is_worth_it in [false, true] {
+            let twice = side_by_side(&numbers, is_worth_it, |number| number * 2);
+            assert!(twice.into_iter().eq((0..1000).map(|number| number * 2)));
+        }
+    }
 }

@@ -1,10 +1,11 @@
-use super::calls::NO_CALL;
+use super::calls::{NO_CALL, Thing};
 use super::disks::Completions;
-use super::follow::Due;
-use super::history::{Call, Context, Wake};
+use super::follow::{Cause, Due, MOST_PIECES, Path as Followed};
+use super::history::{Call, Context, Doing, NONE, Piece, Wake};
 use super::measured::{Measured, Seen};
+use super::rounds::Round;
 use super::samples::Samples;
-use super::work::Works;
+use super::work::{Work, Works};
 use super::*;
 
 #[path = "tests_parts.rs"]
@@ -110,18 +111,42 @@ impl Story {
     }
 
     fn settled_dues(&mut self, utid: u32) -> Vec<Due> {
+        self.dues_in(utid, ROUND)
+    }
+
+    fn dues_in(&mut self, utid: u32, size: Round) -> Vec<Due> {
         self.works.settle();
         self.history.sort();
         self.samples.settle();
         self.completions.settle();
-        let Story { history, works, names, things, completions, cut_count, samples, measured } = &*self;
-        let known = Known { history, works, names, things, completions, cut_count, samples, measured };
-        rounds::dues(known, utid, 1000)
+        let Story { history, works, things, completions, cut_count, samples, measured, .. } = &*self;
+        let known = Known { history, works, things, completions, cut_count, samples, measured };
+        let mut dues = Vec::new();
+        rounds::write(known, i64::MAX, &mut 1000, size, |found| dues.extend(found.dues_of(utid)));
+        dues
     }
 }
 
 fn story() -> Story {
     Story { history: History::default(), ..Story::default() }
+}
+
+#[test]
+fn turns_that_end_early_find_the_same() {
+    let mut story = story();
+    for turn in 0..20 {
+        let (start, holder, waits) = (100 * turn, 1 + turn as u32 % 2, 2 - turn as u32 % 2);
+        story = story.ran(holder, start, start + 100, 0).slept(waits, start, start + 60, holder);
+        story = story.queued(waits, start + 60, start + 100, 0);
+        story.works.add(waits, start + 10, start + 30, Work::Call);
+        story.works.add(waits, start + 50, start + 80, Work::Request);
+    }
+    let small = Round { threads: 1, pieces: 1, rows: 1 };
+    for utid in [1, 2] {
+        let all = story.dues_in(utid, ROUND);
+        assert_eq!(all.len(), 30);
+        assert_eq!(story.dues_in(utid, small), all);
+    }
 }
 
 #[test]
@@ -454,8 +479,8 @@ fn what_is_not_known_is_said() {
     let end = 2 * MOST_PIECES as i64 + 1000;
     let mut long = long.slept(1, 0, end, 2).work(1, 0, end, Work::Request);
     long.works.settle();
-    let Story { history, works, names, completions, cut_count, samples, measured, .. } = &long;
-    let found = Known { history, works, names, things: &[], completions, cut_count, samples, measured };
+    let Story { history, works, completions, cut_count, samples, measured, .. } = &long;
+    let found = Known { history, works, things: &[], completions, cut_count, samples, measured };
     let mut path = Followed { dues: Vec::new(), budget: MOST_PIECES };
     found.follow(&mut path, 1, (0, end), end, 0);
     assert_eq!(path.dues.iter().map(|due| due.end - due.start).sum::<i64>(), end);

@@ -103,7 +103,7 @@ fn in_parts(call: &str, count: i64) -> (Cause, u64) {
     story.history.limit(1, 7);
     let mut story = story.slept(1, end, end + 10, 2).call(1, end, end + 11, call, Thing::Unknown).woke(2, end + 9, 7);
     let cause = story.settled_dues(1)[0].cause;
-    (cause, story.cut_count.get())
+    (cause, story.cut_count.into_inner())
 }
 
 #[test]

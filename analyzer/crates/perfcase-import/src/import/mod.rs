@@ -214,6 +214,7 @@ pub fn import(
     let folder = tables;
     let mut tables = session.close()?;
     memory::give_back();
+    begin_flush(&folder);
     if let Some(written) = crate::blame::write(&folder)? {
         tables.insert("blame".into(), written.rows);
         written.issues.into_iter().for_each(|issue| issues.add(issue));
@@ -222,6 +223,19 @@ pub fn import(
     tables.insert("import_issue".into(), issues.write(&folder)?);
     let issues = issues.list().to_vec();
     Ok(Summary { capture_id, facts, tables, other_columns, issues, unwound })
+}
+
+/// Begins to flush the tables to the disk, while blame is worked out. The caller flushes all when the import is whole: then most of it is done.
+fn begin_flush(folder: &Path) {
+    let Ok(tables) = std::fs::read_dir(folder) else { return };
+    let tables: Vec<PathBuf> = tables.flatten().map(|table| table.path()).collect();
+    // Nobody waits for it, and what fails here fails again, and is reported, where the caller flushes.
+    let flush = move || {
+        for table in tables {
+            let _ = std::fs::File::open(table).and_then(|table| table.sync_data());
+        }
+    };
+    let _ = std::thread::Builder::new().name("flush".into()).spawn(flush);
 }
 
 /// Writes what is known only at the end.
