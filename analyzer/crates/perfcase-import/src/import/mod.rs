@@ -1,6 +1,7 @@
 //! One capture in, one folder of Parquet tables out.
 
 mod about;
+mod flush;
 mod inputs;
 mod perf;
 mod proc_folder;
@@ -214,28 +215,16 @@ pub fn import(
     let folder = tables;
     let mut tables = session.close()?;
     memory::give_back();
-    begin_flush(&folder);
+    let flushed = flush::Flush::begin(&folder);
     if let Some(written) = crate::blame::write(&folder)? {
         tables.insert("blame".into(), written.rows);
         written.issues.into_iter().for_each(|issue| issues.add(issue));
     }
+    flushed.end()?;
     // Last: every step before may have found something.
     tables.insert("import_issue".into(), issues.write(&folder)?);
     let issues = issues.list().to_vec();
     Ok(Summary { capture_id, facts, tables, other_columns, issues, unwound })
-}
-
-/// Begins to flush the tables to the disk, while blame is worked out. The caller flushes all when the import is whole: then most of it is done.
-fn begin_flush(folder: &Path) {
-    let Ok(tables) = std::fs::read_dir(folder) else { return };
-    let tables: Vec<PathBuf> = tables.flatten().map(|table| table.path()).collect();
-    // Nobody waits for it, and what fails here fails again, and is reported, where the caller flushes.
-    let flush = move || {
-        for table in tables {
-            let _ = std::fs::File::open(table).and_then(|table| table.sync_data());
-        }
-    };
-    let _ = std::thread::Builder::new().name("flush".into()).spawn(flush);
 }
 
 /// Writes what is known only at the end.
