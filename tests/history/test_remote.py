@@ -115,6 +115,24 @@ def test_a_store_is_a_url(bucket: object) -> None:
     assert "no such object" in fail(6, "history", f"s3://{BUCKET}/nothing/")
 
 
+@pytest.mark.long("Java starts")
+def test_a_cluster_is_asked_about_a_url(bucket: object, own_cache: Path) -> None:
+    put(bucket, "fleet/node-1/a.perfcase")
+    put(bucket, "fleet/b.perfcase", OTHER)
+    bucket.put_object(Key="fleet/broken.perfcase", Body=b"no capture")  # type: ignore[attr-defined]
+    url, words = f"s3://{BUCKET}/fleet/", ("--master", "local[2]", "--format", "json")
+    done = run("fleet", "import", url, *words)
+    assert [(row["capture"], row["exit_code"]) for row in json.loads(done.stdout)] == [
+        ("b.perfcase", 0), ("broken.perfcase", 3), ("node-1/a.perfcase", 0),
+    ]  # fmt: skip
+    assert len([*own_cache.glob("*/*.case")]) == 2
+    done = run("fleet", "sql", "SELECT count(*) AS processes FROM process", url, *words)
+    rows = {row["capture"]: row["processes"] for row in json.loads(done.stdout)}
+    alone = {name: json.loads(succeed("sql", file, "SELECT count(*) AS n FROM process", "-f", "json"))[0]["n"] for name, file in (("node-1/a.perfcase", SAMPLE), ("b.perfcase", OTHER))}  # fmt: skip
+    assert rows == alone
+    assert "broken.perfcase: left out" in done.stderr
+
+
 HOSTILE = ("../../../../etc/x.perfcase", "a/../../b.perfcase", "c\x1b[31m.perfcase", "d" * 900 + ".perfcase", ".perfcase", "é ü'.perfcase", "a//b.perfcase", "a.perfcase/c.perfcase", "a.perfcase")  # fmt: skip
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from perfcase.cli.common import OutputOption, capture_progress
+from perfcase.cli.common import OutputOption, capture_progress, folder_or_url
 from perfcase.cli.options import from_request
 from perfcase.errors import PerfcaseError
 from perfcase.operations import fleet
@@ -24,7 +23,7 @@ def command(
         list[str],
         typer.Argument(
             metavar="[WHAT] STORE...",
-            help="view: the name of a view, sql: a SELECT. Then folders with captures, at any depth.",
+            help="view: the name of a view, sql: a SELECT. Then folders with captures, at any depth, or URLs: s3://bucket/incidents/.",
             show_default=False,
         ),
     ],
@@ -47,5 +46,5 @@ def command(
                 "usage", f"fleet {action} needs {fleet.NEEDS_WHAT[action]}, then STORE", "perfcase fleet --help"
             )
     with capture_progress() as progress:
-        found = fleet.run(replace(request, action=action, what=what), list(map(Path, stores)), progress)
+        found = fleet.run(replace(request, action=action, what=what), list(map(folder_or_url, stores)), progress)
     found.write(output)

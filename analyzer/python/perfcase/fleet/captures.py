@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -116,9 +117,15 @@ def load(
     return fleet
 
 
-def places(roots: Sequence[Path]) -> list[tuple[str, Path]]:
-    """Return the captures below these folders as they are, imported or not: the name and the path of each."""
-    return [(name, locate()) for root in roots for name, locate in _located(root, [], is_whole=len(roots) > 1)]
+def places(roots: Sequence[Path | str]) -> list[tuple[str, Path]]:
+    """Return the captures below these folders and URLs as they are, imported or not: the name and the path of each. An object that cannot be
+    copied is left to its reader, who says so."""
+    found = []
+    for root in roots:
+        for name, locate in _located(root, [], is_whole=len(roots) > 1):
+            with suppress(PerfcaseError):
+                found.append((name, locate()))
+    return found
 
 
 def _capture(name: str, case: store.Case, told: Facts | None) -> Capture:

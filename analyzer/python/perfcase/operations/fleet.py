@@ -40,7 +40,7 @@ class Request(BaseRequest):
     master: Annotated[
         str,
         Option(
-            "The cluster: spark://HOST:PORT, or local[N] for Spark on N CPUs of this machine. Its workers see the captures by the same paths.",
+            "The cluster: spark://HOST:PORT, or local[N] for Spark on N CPUs of this machine. Its workers see the captures by the same paths; those of URLs are copied to $XDG_CACHE_HOME.",
             metavar="URL",
             length_max=300,
         ),
@@ -74,8 +74,10 @@ class Answered:
         return self.rows.relation()
 
 
-def run(request: Request, stores: Sequence[Path], progress: Progress = lambda _name, _number, _of: None) -> Result:
-    """Ask the captures below these folders. What is not imported yet, the workers of the cluster import.
+def run(
+    request: Request, stores: Sequence[Path | str], progress: Progress = lambda _name, _number, _of: None
+) -> Result:
+    """Ask the captures below these folders and URLs. What is not imported yet, the workers of the cluster import.
 
     Raises:
         PerfcaseError: there is no Spark, or it does not answer (environment); no capture can be read (input); the question is wrong (sql,
@@ -129,7 +131,7 @@ def _asked(
 
 
 def _imported(
-    session: SparkSession, stores: Sequence[Path], progress: Progress, *, is_all: bool
+    session: SparkSession, stores: Sequence[Path | str], progress: Progress, *, is_all: bool
 ) -> list[tuple[str, int, str]]:
     """Import what is not imported yet, on the cluster; return the name of each, its exit code and its last line."""
     from perfcase.cluster.importing import import_all
