@@ -241,6 +241,13 @@ WITH threshold AS (
   WHERE b.work = 'request' AND b.cause NOT IN ('running', 'cpu_taken', 'cpu_idle')
     AND t.upid IN (SELECT upid FROM proc_command GROUP BY upid HAVING count(DISTINCT command_line) > 1)
   GROUP BY f.service_upid
+), hung_title AS (
+  SELECT u.upid, mode(r.command_line ORDER BY r.command_line) AS command_line
+  FROM unanswered AS u
+  JOIN thread AS t USING (utid)
+  JOIN reading AS r ON r.upid = t.upid AND r.ts_ns BETWEEN u.ts_ns AND u.ts_ns + u.unanswered_ns
+  WHERE t.upid IN (SELECT upid FROM proc_command GROUP BY upid HAVING count(DISTINCT command_line) > 1)
+  GROUP BY u.upid
 ), helper AS (
   -- Programs that a service starts again and again count as one.
   SELECT p.upid, min(p.upid) OVER same AS first_upid, count(*) OVER same AS process_count
@@ -455,12 +462,14 @@ SELECT
   @severity(2 * u.thread_count >= u.reader_count, true) AS severity, format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject,
   format('{} request{}{} no answer by the end of the recording, the longest waited {:.1f} s at least; {:.1f} % of that time {} waited for {}', u.request_count, CASE u.request_count WHEN 1 THEN '' ELSE 's' END,
     coalesce(' at ' || d.address, '') || CASE u.request_count WHEN 1 THEN ' has' ELSE ' have' END, u.longest_ns / 1e9, 100 * c.wait_ns / u.total_ns, CASE u.request_count WHEN 1 THEN 'it' ELSE 'they' END,
-    @due(NULL, c.cause, c.on_shown, c.on_target, c.on_call)) AS message,
+    @due(NULL, c.cause, c.on_shown, c.on_target, c.on_call) ||
+      coalesce(format('; that of who waited: {}{}', left(w.command_line, h.shown_count), CASE WHEN length(w.command_line) > h.shown_count THEN '…' ELSE '' END), '')) AS message,
   @whole(c.wait_ns) AS cost_ns, [CASE WHEN c.cause IN ('open', 'network', 'timeout') THEN 'peer ' || c.on_target END] ||
     coalesce((SELECT list('requests of ' || a.address ORDER BY a.address) FROM service_address AS a JOIN owner AS f USING (upid) WHERE f.service_upid = u.upid), []) AS about
 FROM hanging AS u
 JOIN hung AS c USING (upid)
 JOIN process AS p USING (upid)
 LEFT JOIN address AS d ON d.upid = u.upid
+LEFT JOIN hung_title AS w ON w.upid = u.upid
 CROSS JOIN threshold AS h
 WHERE u.longest_ns >= h.open_ns AND c.wait_ns > h.share_ratio * u.total_ns

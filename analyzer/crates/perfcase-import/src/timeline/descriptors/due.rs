@@ -14,7 +14,8 @@
 //!   until the end, in one call that waits for no client: not in accept, not in a read of a connection that it serves, not in a poll
 //!   that may be for one. A futex counts without a limit of time only: who holds answers back until there is news (long polling) sets
 //!   one.
-//! - *It has taken long.* Ten times as long as half of the others, and longer than the longest. Else the recording's end cut it.
+//! - *It has taken long.* Ten times as long as half of the answered ones; longer than any of them, and than any that had no answer
+//!   when its connection was closed. Else the recording's end cut it, or it was a goodbye (QUIT), which the connection's end answers.
 //! - The connection is still open: the end came of the recording, or of the process without its doing.
 
 use hashbrown::HashMap;
@@ -60,9 +61,24 @@ impl LastCall {
     pub(super) fn awaits(&self) -> Awaits {
         let arg = |index: usize| self.args[index];
         match self.name {
-            "accept" | "accept4" | "pause" | "sigsuspend" | "rt_sigsuspend" | "rt_sigtimedwait" | "rt_sigtimedwait_time64"
-            | "io_getevents" | "io_pgetevents" | "io_uring_enter" | "mq_timedreceive" | "msgrcv" | "exit" | "exit_group"
-            | "rt_sigreturn" | "restart_syscall" | "futex_wait" | "futex_waitv" => Awaits::Client,
+            "accept"
+            | "accept4"
+            | "pause"
+            | "sigsuspend"
+            | "rt_sigsuspend"
+            | "rt_sigtimedwait"
+            | "rt_sigtimedwait_time64"
+            | "io_getevents"
+            | "io_pgetevents"
+            | "io_uring_enter"
+            | "mq_timedreceive"
+            | "msgrcv"
+            | "exit"
+            | "exit_group"
+            | "rt_sigreturn"
+            | "restart_syscall"
+            | "futex_wait"
+            | "futex_waitv" => Awaits::Client,
             name if is_read(name) => self.fd.map_or(Awaits::Client, Awaits::Descriptor),
             name if is_epoll(name) => self.fd.map_or(Awaits::Client, Awaits::Epoll),
             // Without a descriptor it is a sleep.
@@ -70,7 +86,11 @@ impl LastCall {
             "select" | "_newselect" | "pselect6" | "pselect6_time64" if arg(0) == 0 => Awaits::Other,
             "poll" | "ppoll" | "ppoll_time64" | "select" | "_newselect" | "pselect6" | "pselect6_time64" => Awaits::Any,
             "futex" | "futex_time64" => {
-                if FUTEX_WAITS.contains(&(arg(1) & 127)) && arg(3) == 0 { Awaits::Other } else { Awaits::Client }
+                if FUTEX_WAITS.contains(&(arg(1) & 127)) && arg(3) == 0 {
+                    Awaits::Other
+                } else {
+                    Awaits::Client
+                }
             }
             "semtimedop" | "semtimedop_time64" if arg(3) != 0 => Awaits::Client,
             "fcntl" | "fcntl64" if !SETLKW.contains(&arg(1)) => Awaits::Client,
@@ -140,6 +160,15 @@ pub(super) struct Asked {
     pub(super) read_count: i64,
 }
 
+/// What came of a request, and when, in ns since the capture's start.
+pub(super) enum Answer {
+    /// A thread wrote the last part of the answer.
+    By(u32, i64),
+    /// The connection was closed, and nothing was written.
+    Closed(i64),
+    None,
+}
+
 /// What the threads of services have read, and which requests have answers.
 #[derive(Default)]
 pub(super) struct Due {
@@ -184,18 +213,23 @@ impl Due {
         }
     }
 
-    /// Notes a request, and how long the answer took, if there was one, and who wrote it.
-    pub(super) fn note(&mut self, kind: (u32, bool), asked: &Asked, answer: Option<(i64, u32)>) {
+    /// Notes a request, and what came of it.
+    pub(super) fn note(&mut self, kind: (u32, bool), asked: &Asked, answer: &Answer) {
         let usual = self.usual.entry(kind).or_insert(Usual::NONE);
-        let Some((duration_ns, writer_utid)) = answer else {
+        let (Answer::By(_, end) | Answer::Closed(end)) = *answer else {
+            usual.unanswered_count += 1;
+            return;
+        };
+        let duration_ns = end.saturating_sub(asked.first_ts).max(0);
+        usual.longest_ns = usual.longest_ns.max(duration_ns);
+        let Answer::By(writer_utid, _) = *answer else {
             usual.unanswered_count += 1;
             return;
         };
         usual.answered_count += 1;
         usual.given_count += u64::from(writer_utid != asked.utid);
-        usual.longest_ns = usual.longest_ns.max(duration_ns);
         usual.most_reads = usual.most_reads.max(asked.read_count);
-        usual.by_digits[(i64::BITS - duration_ns.max(0).leading_zeros()) as usize] += 1;
+        usual.by_digits[(i64::BITS - duration_ns.leading_zeros()) as usize] += 1;
     }
 
     /// Tells whether an answer was due, if the thread waited until the end in this call for no client. `end`: in ns since the capture's start.

@@ -7,7 +7,7 @@
 use hashbrown::HashMap;
 
 use super::connects::{Begun, ConnectId, Connects};
-use super::due::{Asked as AskedOnce, Awaits, Due, LastCall, is_read};
+use super::due::{Answer, Asked as AskedOnce, Awaits, Due, LastCall, is_read};
 use super::facts::{Deed, Fact, MAKERS};
 use super::history::{BEFORE, Key, Listed};
 use super::names::{Things, family_name};
@@ -227,7 +227,7 @@ impl Turns {
         if is_read(call.name) && socket.is_client == Some(false) {
             let asked = birth.asked;
             if birth.written.count > 0 || asked.count == 0 {
-                note_request(birth, socket, &mut self.due);
+                note_request(birth, socket, None, &mut self.due);
                 push_request((call.upid, call.fd), birth, socket, None, tables);
                 birth.has_answered |= asked.count > 0;
                 let Moved { end: first_ts, utid, name_id, name, .. } = *call;
@@ -283,9 +283,12 @@ impl Turns {
     pub(crate) fn finish(&mut self, end: i64, tables: &mut Tables) {
         let mut places: Vec<_> = self.places.iter().map(|(&key, &place)| (key, place)).collect();
         places.sort_unstable();
-        for birth in &self.births {
-            if let Some(socket) = self.sockets.get(birth.socket as usize) {
-                note_request(birth, socket, &mut self.due);
+        for &(_, (first, count)) in &places {
+            let births = &self.births[first as usize..][..count as usize];
+            for (index, birth) in births.iter().enumerate() {
+                if let Some(socket) = self.sockets.get(birth.socket as usize) {
+                    note_request(birth, socket, births.get(index + 1).map(|next| next.since), &mut self.due);
+                }
             }
         }
         let asking = self.asking(&places);
@@ -352,23 +355,21 @@ fn kind_of(birth: &Birth, socket: &Socket) -> (u32, bool) {
     (socket.service, !birth.has_answered)
 }
 
-/// Notes what was asked at a descriptor, and whether it was answered.
-fn note_request(birth: &Birth, socket: &Socket, due: &mut Due) {
+/// Notes what was asked at a descriptor, and whether it was answered, or when the descriptor was closed.
+fn note_request(birth: &Birth, socket: &Socket, closed: Option<i64>, due: &mut Due) {
     let Birth { asked, written, .. } = birth;
     if asked.count > 0 {
-        let answer = (written.last_ts.saturating_sub(asked.first_ts), written.last_utid);
-        due.note(kind_of(birth, socket), &asked.once(), (written.count > 0).then_some(answer));
+        let answer = match closed {
+            _ if written.count > 0 => Answer::By(written.last_utid, written.last_ts),
+            Some(ts) => Answer::Closed(ts),
+            None => Answer::None,
+        };
+        due.note(kind_of(birth, socket), &asked.once(), &answer);
     }
 }
 
 /// Adds what was asked at the descriptor `upid`, `fd` and how it was answered until now, if anything was asked.
-fn push_request(
-    (upid, fd): Key,
-    birth: &Birth,
-    socket: &Socket,
-    unanswered_ns: Option<i64>,
-    tables: &mut Tables,
-) {
+fn push_request((upid, fd): Key, birth: &Birth, socket: &Socket, unanswered_ns: Option<i64>, tables: &mut Tables) {
     let Birth { asked, written, .. } = birth;
     if asked.count == 0 {
         return;

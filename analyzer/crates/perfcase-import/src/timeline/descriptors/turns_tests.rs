@@ -63,6 +63,9 @@ struct Service {
 
 const SERVED: i32 = 5;
 const ASKED: i32 = 6;
+/// A connection whose second request is answered by its end, this long after it.
+const CLOSED: i32 = 11;
+const GOODBYE: i64 = 2001;
 
 impl Service {
     fn answers(count: usize) -> Service {
@@ -73,6 +76,8 @@ impl Service {
             call(1, 3, (1, 2), 7, Deed::Make(maker("accept"))),
             call(1, -1, (2, 3), i64::from(ASKED), Deed::Make(maker("socket"))),
             connect,
+            call(1, 3, (4, 5), i64::from(CLOSED), Deed::Make(maker("accept"))),
+            call(1, CLOSED, (4420 + GOODBYE - 1, 4420 + GOODBYE), 0, Deed::Close),
         ];
         let seen = (&Sockets::default(), &Connects::default());
         let turns = Turns::of(&facts, &[], &Begun::default(), &Things::default(), seen);
@@ -137,6 +142,16 @@ fn a_request_has_no_answer_where_its_thread_waits_for_no_client() {
 fn what_the_end_cut_off_is_no_request_without_an_answer() {
     assert_eq!(Service::answers(21).asked().on_a_lock(LONG - 1), NONE, "less than ten times the median");
     assert_eq!(Service::answers(20).asked().on_a_lock(LONG), NONE, "19 later ones were answered");
+    // Who says goodbye gets no answer: the end of the connection comes as late.
+    let goodbye = || {
+        Service::answers(21)
+            .moves("recvfrom", CLOSED, 1)
+            .moves("sendto", CLOSED, 1)
+            .moves("recvfrom", CLOSED, 1)
+            .asked()
+    };
+    assert_eq!(goodbye().on_a_lock(GOODBYE), NONE);
+    assert_eq!(goodbye().on_a_lock(GOODBYE + 1), [GOODBYE + 1]);
     let mut late = Service::answers(21).asked();
     late.now += LONG;
     let late = late.moves("sendto", SERVED, 1).asked();
