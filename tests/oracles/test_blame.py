@@ -165,12 +165,12 @@ def test_a_wait_for_the_lock_of_an_interpreter_is_followed_to_who_computes(kind:
 
 @pytest.mark.parametrize(("kind", "stuck_count"), [("hold", 2), ("hold-order", 0)])
 def test_a_request_without_an_answer_is_work_until_the_end(kind: str, stuck_count: int) -> None:
-    """Two threads wait for each other's lock until their process is killed; in the twin both take the locks in one order."""
+    """Two threads wait for each other's lock until the recording ends; in the twin both take the locks in one order."""
     with query.connect(imported(CAPTURES / f"{kind}.perfcase.xz").folder) as connection:
         rows = connection.execute("""
             SELECT r.unanswered_ns / 1e9, (SELECT sum(b.duration_ns) FROM blame AS b WHERE b.utid = r.utid AND b.work = 'request' AND b.cause = 'open'
-              AND b.ts_ns >= r.ts_ns) / r.unanswered_ns, p.end_ts_ns - r.ts_ns - r.unanswered_ns
-            FROM request AS r JOIN process AS p USING (upid) WHERE r.unanswered_ns IS NOT NULL
+              AND b.ts_ns >= r.ts_ns) / r.unanswered_ns, c.end_ts_ns - r.ts_ns - r.unanswered_ns
+            FROM request AS r JOIN recorded_span AS c ON c.table_name = 'syscall' WHERE r.unanswered_ns IS NOT NULL
         """).fetchall()
         bands = connection.execute("SELECT request_count FROM request_summary WHERE band = 'unanswered'").fetchall()
     assert len(rows) == stuck_count
