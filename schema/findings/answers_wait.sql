@@ -15,6 +15,8 @@
 --   Where another process ended more than half of those waits, or they were in one call that is not a wait for any news, the message says so: these are the edges of the critical path (Yang, Miller, 1988);
 --   and where another process was in the call that waits for the disk (wPerf, OSDI 2018: waiting is passed on).
 --   Where a service waits for what another one does, that one's line says so, too. A disk whose request was not seen to end is the one to which those who waited sent half as many requests as they waited.
+--   Requests that have no answer by the end of the recording, although one was due (unanswered_ns of request), have waited at least that long: they count apart, if the longest waited 2 s or more, and more than half of their time was due to one cause
+--   other than work. Critical where half or more of the threads that read requests of the service have one.
 --   For a disk it says who else sent half of what it got (USE method; biotop), where requests to it were traced. If a service waits, by way of another one,
 --   for its own address, both wait for each other (a circle in the graph of waits)
 -- means: a faster service changes nothing: what it waits for decides. Where a timer decides, it may be meant to. A thread that had nothing to do and still made others wait
@@ -35,7 +37,7 @@
 -- evidence: SELECT comm, call, cause, on_comm, on_call, on_target, wait_ns, wait_ratio, wait_count, wait_max_ns FROM blame_by_comm
 --   WHERE work = 'request' ORDER BY wait_ns DESC, comm, cause, on_comm, on_target
 WITH threshold AS (
-  SELECT 20 AS request_count, 5 AS slow_count, 2 AS long_count, 1000000000 AS long_ns, 10000000 AS request_ns, 100000000 AS critical_ns, 1000000 AS lock_ns, 0.5 AS share_ratio, 0.5 AS outstanding, 0.5 AS unknown_ratio, 0.1 AS waiter_ratio, 80 AS shown_count, 200 AS longest_count, 10 AS samples, 1000 AS call_count
+  SELECT 20 AS request_count, 5 AS slow_count, 2 AS long_count, 1000000000 AS long_ns, 10000000 AS request_ns, 100000000 AS critical_ns, 1000000 AS lock_ns, 0.5 AS share_ratio, 0.5 AS outstanding, 0.5 AS unknown_ratio, 0.1 AS waiter_ratio, 2000000000 AS open_ns, 80 AS shown_count, 200 AS longest_count, 10 AS samples, 1000 AS call_count
 ), owner AS MATERIALIZED (
   -- Worked out once: the view reads all threads.
   SELECT upid, service_upid FROM service_process
@@ -47,6 +49,25 @@ WITH threshold AS (
   JOIN recorded_span AS c ON c.table_name = 'syscall' AND c.duration_ns > 0
   WHERE r.duration_ns IS NOT NULL AND r.writer_utid NOT IN (SELECT utid FROM recorder_thread)
   GROUP BY f.service_upid
+), unanswered AS (
+  -- Each by its thread: one that is stuck has one.
+  SELECT f.service_upid AS upid, r.utid, r.ts_ns, r.unanswered_ns
+  FROM request AS r
+  JOIN owner AS f USING (upid)
+  WHERE r.unanswered_ns IS NOT NULL AND r.utid NOT IN (SELECT utid FROM recorder_thread)
+), hanging AS (
+  SELECT u.upid, count(*) AS request_count, max(u.unanswered_ns) AS longest_ns, sum(u.unanswered_ns) AS total_ns, count(DISTINCT u.utid) AS thread_count,
+    (SELECT count(DISTINCT r.utid) FROM request AS r JOIN owner AS f USING (upid) WHERE f.service_upid = u.upid) AS reader_count
+  FROM unanswered AS u
+  GROUP BY u.upid
+), hung AS (
+  SELECT u.upid, b.cause, b.on_call, coalesce(d.peer, d.target) AS on_target, CASE WHEN b.depth > 0 THEN format('{} ({})', coalesce(o.comm, '?'), o.pid) END AS on_shown, sum(b.duration_ns) AS wait_ns
+  FROM unanswered AS u
+  JOIN blame AS b ON b.utid = u.utid AND b.work = 'request' AND b.ts_ns >= u.ts_ns
+  LEFT JOIN thread AS o ON o.utid = b.on_utid
+  LEFT JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id
+  WHERE b.cause NOT IN ('cpu_taken', 'cpu_idle', 'interrupt', 'not_recorded', 'not_followed') AND NOT (b.cause = 'running' AND b.depth = 0)
+  GROUP BY ALL
 ), service AS (
   SELECT DISTINCT peer FROM socket_turn WHERE is_client AND peer IS NOT NULL
 ), address AS (
@@ -91,6 +112,7 @@ WITH threshold AS (
   LEFT JOIN block_device AS v ON v.device = b.device
   LEFT JOIN stack AS k ON k.stack_id = b.on_stack_id AND b.cause = 'running'
   WHERE b.work = 'request' AND b.cause IN ('running', 'cpu_taken', 'quota', 'disk', 'network', 'no_work', 'sleep', 'timeout', 'alarm', 'interrupt', 'stopped')
+    AND NOT EXISTS (FROM unanswered AS u WHERE u.utid = b.utid AND b.ts_ns >= u.ts_ns)
 ), disk_file AS (
   SELECT upid, on_target, file, sum(wait_ns) AS wait_ns
   FROM due
@@ -219,6 +241,13 @@ WITH threshold AS (
   WHERE b.work = 'request' AND b.cause NOT IN ('running', 'cpu_taken', 'cpu_idle')
     AND t.upid IN (SELECT upid FROM proc_command GROUP BY upid HAVING count(DISTINCT command_line) > 1)
   GROUP BY f.service_upid
+), hung_title AS (
+  SELECT u.upid, mode(r.command_line ORDER BY r.command_line) AS command_line
+  FROM unanswered AS u
+  JOIN thread AS t USING (utid)
+  JOIN reading AS r ON r.upid = t.upid AND r.ts_ns BETWEEN u.ts_ns AND u.ts_ns + u.unanswered_ns
+  WHERE t.upid IN (SELECT upid FROM proc_command GROUP BY upid HAVING count(DISTINCT command_line) > 1)
+  GROUP BY u.upid
 ), helper AS (
   -- Programs that a service starts again and again count as one.
   SELECT p.upid, min(p.upid) OVER same AS first_upid, count(*) OVER same AS process_count
@@ -428,3 +457,19 @@ LEFT JOIN address AS d ON d.upid = c.upid
 CROSS JOIN threshold AS h
 WHERE s.request_count >= CASE WHEN s.request_ns_avg >= h.long_ns THEN h.long_count WHEN s.request_ns_avg >= h.critical_ns THEN h.slow_count ELSE h.request_count END AND s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding
   AND NOT EXISTS (FROM named AS n WHERE n.upid = c.upid AND n.wait_ns > h.share_ratio * s.total_ns)
+UNION ALL
+SELECT
+  @severity(2 * u.thread_count >= u.reader_count, true) AS severity, format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject,
+  format('{} request{}{} no answer by the end of the recording, the longest waited {:.1f} s at least; {:.1f} % of that time {} waited for {}', u.request_count, CASE u.request_count WHEN 1 THEN '' ELSE 's' END,
+    coalesce(' at ' || d.address, '') || CASE u.request_count WHEN 1 THEN ' has' ELSE ' have' END, u.longest_ns / 1e9, 100 * c.wait_ns / u.total_ns, CASE u.request_count WHEN 1 THEN 'it' ELSE 'they' END,
+    @due(NULL, c.cause, c.on_shown, c.on_target, c.on_call) ||
+      coalesce(format('; that of who waited: {}{}', left(w.command_line, h.shown_count), CASE WHEN length(w.command_line) > h.shown_count THEN '…' ELSE '' END), '')) AS message,
+  @whole(c.wait_ns) AS cost_ns, [CASE WHEN c.cause IN ('open', 'network', 'timeout') THEN 'peer ' || c.on_target END] ||
+    coalesce((SELECT list('requests of ' || a.address ORDER BY a.address) FROM service_address AS a JOIN owner AS f USING (upid) WHERE f.service_upid = u.upid), []) AS about
+FROM hanging AS u
+JOIN hung AS c USING (upid)
+JOIN process AS p USING (upid)
+LEFT JOIN address AS d ON d.upid = u.upid
+LEFT JOIN hung_title AS w ON w.upid = u.upid
+CROSS JOIN threshold AS h
+WHERE u.longest_ns >= h.open_ns AND c.wait_ns > h.share_ratio * u.total_ns

@@ -24,6 +24,8 @@ EVENTS = ("sched:sched_switch", "sched:sched_waking", "sched:sched_wakeup_new", 
 BUSY = """
 SELECT writer_utid AS utid, ts_ns, end_ts_ns FROM request WHERE writer_utid IS NOT NULL AND duration_ns > 0
 UNION ALL
+SELECT utid, ts_ns, ts_ns + unanswered_ns FROM request WHERE unanswered_ns > 0
+UNION ALL
 SELECT utid, ts_ns, answer_ts_ns FROM socket_turn WHERE is_client AND gap_ns > 0
 UNION ALL
 SELECT t.utid, p.start_ts_ns, coalesce(p.end_ts_ns, 9223372036854775807) FROM process AS p JOIN thread AS t ON t.upid = p.upid AND t.tid = p.pid
@@ -159,6 +161,21 @@ def test_a_wait_for_the_lock_of_an_interpreter_is_followed_to_who_computes(kind:
         assert (waited_ns, fired) == (0, [])
         # Three threads waited for two seconds each. To hand over the interpreter's lock takes some microseconds.
         assert of_pool_ns < 0.01 * 6e9
+
+
+@pytest.mark.parametrize(("kind", "stuck_count"), [("hold", 2), ("hold-order", 0)])
+def test_a_request_without_an_answer_is_work_until_the_end(kind: str, stuck_count: int) -> None:
+    """Two threads wait for each other's lock until the recording ends; in the twin both take the locks in one order."""
+    with query.connect(imported(CAPTURES / f"{kind}.perfcase.xz").folder) as connection:
+        rows = connection.execute("""
+            SELECT r.unanswered_ns / 1e9, (SELECT sum(b.duration_ns) FROM blame AS b WHERE b.utid = r.utid AND b.work = 'request' AND b.cause = 'open'
+              AND b.ts_ns >= r.ts_ns) / r.unanswered_ns, c.end_ts_ns - r.ts_ns - r.unanswered_ns
+            FROM request AS r JOIN recorded_span AS c ON c.table_name = 'syscall' WHERE r.unanswered_ns IS NOT NULL
+        """).fetchall()
+        bands = connection.execute("SELECT request_count FROM request_summary WHERE band = 'unanswered'").fetchall()
+    assert len(rows) == stuck_count
+    assert bands == ([(stuck_count,)] if stuck_count else [])
+    assert all(2 < waited_s < 5 and open_ratio > 0.95 and left_ns == 0 for waited_s, open_ratio, left_ns in rows), rows
 
 
 def waited(found: dict[tuple, int], comm: str, cause: str, on: str = "", call: str | None = "") -> float:

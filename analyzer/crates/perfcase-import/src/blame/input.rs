@@ -126,14 +126,19 @@ impl Input {
     pub(super) fn works(&self) -> Result<Works, WriteError> {
         let mut works = Works::default();
         let mut servers = HashSet::new();
-        let columns = ["ts_ns", "end_ts_ns", "upid", "writer_utid"];
+        let columns = ["ts_ns", "end_ts_ns", "unanswered_ns", "upid", "utid", "writer_utid"];
         each(&self.folder, "request", &columns, |batch| {
             let (Some(starts), Some(ends)) = (batch.i64s("ts_ns"), batch.i64s("end_ts_ns")) else { return };
             let (Some(upids), Some(writers)) = (batch.u32s("upid"), batch.u32s("writer_utid")) else { return };
+            let (Some(waited), Some(readers)) = (batch.i64s("unanswered_ns"), batch.u32s("utid")) else { return };
             for row in 0..batch.0.num_rows() {
                 servers.insert(upids.value(row));
+                let start = starts.value(row);
                 if let (Some(end), Some(utid)) = (at(ends, row), at(writers, row)) {
-                    works.add(utid, starts.value(row), end, Work::Request);
+                    works.add(utid, start, end, Work::Request);
+                } else if let Some(waited_ns) = at(waited, row) {
+                    // Where an answer was due, who reads requests answers them.
+                    works.add(readers.value(row), start, start.saturating_add(waited_ns), Work::Request);
                 }
             }
         })?;

@@ -251,3 +251,15 @@ fn naps_in_a_row_wait_for_the_thread_that_was_active_all_the_while() {
     assert_eq!(asleep(napped(Some(800), true, 300)), 1, "a nap after another call is a sleep");
     assert_eq!(asleep(napped(Some(0), true, 300)), 1, "a nap before another call is a sleep");
 }
+
+#[test]
+fn a_request_without_an_answer_waits_for_what_does_not_come() {
+    // 1 has read a request and waits for a lock until the recording ends; without the request it is a thread of a pool.
+    let found = |work| {
+        let mut story = story().ran(1, 0, 100, 0).call(1, 90, i64::MAX, "semop", Thing::Unknown);
+        story.history.add(1, Piece { start: 100, end: 500, doing: Doing::Sleeping, is_open: true, ..RUN });
+        if work { story.work(1, 0, 500, Work::Request) } else { story }.blame(1)
+    };
+    assert_eq!(found(true), [(100, 500, Cause::Open, 1, 0)]);
+    assert_eq!(found(false), []);
+}

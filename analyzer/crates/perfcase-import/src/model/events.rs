@@ -43,6 +43,14 @@ pub(crate) struct SourceState {
     pub(crate) last: Option<i64>,
 }
 
+impl SourceState {
+    /// Gives when its recording ended, in ns since the capture's start at `start_ns`; `None` if nothing tells.
+    pub(crate) fn until(&self, start_ns: i64) -> Option<i64> {
+        let told = self.info.ended_ns.map(|clock_ns| clock_ns.saturating_sub(start_ns));
+        told.max(self.last)
+    }
+}
+
 /// An event: a perf attribute or an ftrace event.
 #[derive(Clone, Debug, Default)]
 pub struct EventAttr {

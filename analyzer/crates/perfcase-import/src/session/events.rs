@@ -88,7 +88,7 @@ impl Session {
                 first_ts_ns: state.first,
                 last_ts_ns: state.last,
                 since_ts_ns: told(info.started_ns).into_iter().chain(state.first).min(),
-                until_ts_ns: told(info.ended_ns).into_iter().chain(state.last).max(),
+                until_ts_ns: state.until(start_ns),
                 is_timeline: chosen.sched == Some(id),
                 is_syscall_source: chosen.syscall == Some(id),
                 is_block_source: chosen.block == Some(id),

@@ -46,7 +46,8 @@ impl Session {
             }
             timeline::write_definitions(&names, &mut self.sink.tables);
         }
-        self.write_descriptors(syscalls);
+        let until = chosen.syscall.and_then(|source| self.model.events.sources.get(source as usize)?.until(start));
+        self.write_descriptors(syscalls, until.unwrap_or_else(|| self.last_ts_ns()));
         if let Some(source) = chosen.block {
             let block = std::mem::take(&mut self.timelines.of(source).block);
             if block.cut_count > 0 {
@@ -74,8 +75,8 @@ impl Session {
         }
     }
 
-    /// Writes `descriptor`, `socket_turn`, `request` and `syscall`.
-    fn write_descriptors(&mut self, mut syscalls: Option<Syscalls>) {
+    /// Writes `descriptor`, `socket_turn`, `request` and `syscall`. `until`: when the recording of calls ended, in ns since the start.
+    fn write_descriptors(&mut self, mut syscalls: Option<Syscalls>, until: i64) {
         let start = self.start_ns();
         let (known, mut turns, is_whole) =
             self.timelines.settle_descriptors(syscalls.as_mut(), start, &self.model.threads);
@@ -98,7 +99,8 @@ impl Session {
                 }
             });
             read.err().into_iter().for_each(|error| self.sink.fail(error));
-            turns.finish(&mut self.sink.tables);
+            syscalls.each_last(&known).for_each(|call| turns.add_last(call));
+            turns.finish(until, &mut self.sink.tables);
         }
         for build in syscalls.into_blocks(known) {
             self.sink.write_later("syscall", build);

@@ -232,6 +232,11 @@ impl Timelines {
                 }
             }
             turns.sort_names();
+            for (process, upid) in threads.processes.iter().zip(0..) {
+                if let Some(end) = ts(process.end) {
+                    turns.add_end(upid, end);
+                }
+            }
         }
         (Arc::new(syscalls::RowFacts { start, names, history, upids }), turns, is_whole)
     }

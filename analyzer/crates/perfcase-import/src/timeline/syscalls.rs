@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
 use super::aside::{Aside, Stored};
-use super::descriptors::{Facts, FdCall, History, Moved};
+use super::descriptors::{Facts, FdCall, History, LastCall, Moved};
 use crate::model::{NO_TIME, NameId, Record, Utid};
 use crate::order;
 use crate::syscall_names::Names;
@@ -372,6 +372,17 @@ impl Syscalls {
         }
         look(&self.calls);
         Ok(())
+    }
+
+    /// Gives the calls in which threads were when the recording ended, or their process: a source whose calls are settled has them last.
+    pub(crate) fn each_last<'a>(&'a self, with: &'a RowFacts) -> impl Iterator<Item = LastCall> + 'a {
+        let RowFacts { start, names, upids, .. } = with;
+        self.calls.iter().filter(|call| call.edge == Edge::End).filter_map(|call| {
+            let (_, of) = names.get(call.number, call.is_compat);
+            let (of, upid) = (of?, upids.get(call.utid as usize).copied().flatten()?);
+            let begin = call.begin().saturating_sub(*start);
+            Some(LastCall { upid, utid: call.utid, fd: of.fd_of(call.args()), name: of.name, begin, args: call.args })
+        })
     }
 
     /// Gives everything, in blocks that are made one after the other: together they would need much memory.

@@ -5,6 +5,7 @@
 //! the end of the import, from the facts and snapshots of the whole capture. The calls themselves wait in a file.
 
 mod connects;
+mod due;
 mod facts;
 mod history;
 mod names;
@@ -19,6 +20,7 @@ use hashbrown::HashMap;
 
 use connects::Connects;
 pub(crate) use connects::StateChange;
+pub(crate) use due::LastCall;
 use facts::Fact;
 pub(super) use history::Process;
 use history::{Key, Listed};

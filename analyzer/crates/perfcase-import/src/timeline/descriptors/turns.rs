@@ -7,6 +7,7 @@
 use hashbrown::HashMap;
 
 use super::connects::{Begun, ConnectId, Connects};
+use super::due::{Answer, Asked as AskedOnce, Awaits, Due, LastCall, is_read};
 use super::facts::{Deed, Fact, MAKERS};
 use super::history::{BEFORE, Key, Listed};
 use super::names::{Things, family_name};
@@ -24,6 +25,8 @@ struct Birth {
     socket: u32,
     written: Written,
     asked: Asked,
+    /// It had a request that was answered.
+    has_answered: bool,
 }
 
 /// The reads since the last write.
@@ -32,6 +35,7 @@ struct Asked {
     count: i64,
     bytes: i64,
     first_ts: i64,
+    last_ts: i64,
     utid: u32,
     name_id: u32,
     name: &'static str,
@@ -54,6 +58,8 @@ struct Socket {
     local: Option<String>,
     peer: Option<String>,
     is_client: Option<bool>,
+    /// A number of its process's end of a connection: equal for all connections that were made to the same address.
+    service: u32,
 }
 
 /// A call that has moved bytes. The time is that of its return, in ns since the capture's start, as the beginning.
@@ -77,6 +83,12 @@ pub(crate) struct Turns {
     sockets: Vec<Socket>,
     /// The names of each process's main thread, with the times from when on it had them, in the order of time.
     names: HashMap<u32, Vec<(i64, NameId)>>,
+    /// When processes ended.
+    ends: HashMap<u32, i64>,
+    services: HashMap<(u32, Option<String>), u32>,
+    due: Due,
+    /// The calls in which threads were in the end.
+    last_calls: HashMap<u32, LastCall>,
 }
 
 /// What a fact or a snapshot says about a descriptor here.
@@ -98,10 +110,6 @@ impl Sign<'_> {
 
 fn is_write(name: &str) -> bool {
     matches!(name, "write" | "writev" | "send" | "sendto" | "sendmsg" | "sendmmsg" | "sendfile" | "sendfile64")
-}
-
-fn is_read(name: &str) -> bool {
-    matches!(name, "read" | "readv" | "recv" | "recvfrom" | "recvmsg" | "recvmmsg")
 }
 
 impl Turns {
@@ -153,11 +161,17 @@ impl Turns {
             let (_, since, Sign::Born(birth)) = signs[0] else { continue };
             let socket = socket(birth, &signs[1..], things, seen);
             is_socket |= socket.is_some();
-            let number = socket.map_or(NO_SOCKET, |socket| {
+            let number = socket.map_or(NO_SOCKET, |mut socket| {
+                // Where the address is not known, the process is.
+                let address = socket.local.clone().filter(|_| socket.is_client == Some(false));
+                let upid = if address.is_some() { 0 } else { signs[0].0.0 };
+                let next = self.services.len() as u32;
+                socket.service = *self.services.entry((upid, address)).or_insert(next);
                 self.sockets.push(socket);
                 self.sockets.len() as u32 - 1
             });
-            self.births.push(Birth { since, socket: number, written: Written::default(), asked: Asked::default() });
+            let (written, asked) = (Written::default(), Asked::default());
+            self.births.push(Birth { since, socket: number, written, asked, has_answered: false });
         }
         if is_socket {
             self.places.insert(signs[0].0, (first as u32, (self.births.len() - first) as u32));
@@ -169,6 +183,16 @@ impl Turns {
     /// Adds the names of a process. Times are in ns since the capture's start.
     pub(crate) fn add_name(&mut self, upid: u32, since: i64, name: NameId) {
         self.names.entry(upid).or_default().push((since, name));
+    }
+
+    /// Adds when a process ended, in ns since the capture's start.
+    pub(crate) fn add_end(&mut self, upid: u32, ts: i64) {
+        self.ends.insert(upid, ts);
+    }
+
+    /// Adds the call in which a thread was in the end.
+    pub(crate) fn add_last(&mut self, call: LastCall) {
+        self.last_calls.insert(call.utid, call);
     }
 
     /// Puts the names in the order of time.
@@ -191,20 +215,26 @@ impl Turns {
     /// Follows a call that has moved bytes. Calls come in the order of their return. Adds a row if the call ends a turn
     /// or a request.
     pub(crate) fn follow(&mut self, call: &Moved, tables: &mut Tables) {
+        self.due.returned(call);
         let Some(&(first, count)) = self.places.get(&(call.upid, call.fd)) else { return };
         let births = &mut self.births[first as usize..][..count as usize];
         let Some(index) = births.partition_point(|birth| birth.since <= call.begin).checked_sub(1) else { return };
         let birth = &mut births[index];
         let Some(socket) = self.sockets.get(birth.socket as usize) else { return };
+        if is_read(call.name) {
+            self.due.read(call, socket.is_client == Some(false));
+        }
         if is_read(call.name) && socket.is_client == Some(false) {
             let asked = birth.asked;
             if birth.written.count > 0 || asked.count == 0 {
-                push_request((call.upid, call.fd), birth, socket, tables);
+                note_request(birth, socket, None, &mut self.due);
+                push_request((call.upid, call.fd), birth, socket, None, tables);
+                birth.has_answered |= asked.count > 0;
                 let Moved { end: first_ts, utid, name_id, name, .. } = *call;
-                birth.asked = Asked { count: 1, bytes: call.bytes, first_ts, utid, name_id, name };
+                birth.asked = Asked { count: 1, bytes: call.bytes, first_ts, last_ts: first_ts, utid, name_id, name };
             } else {
                 let (count, bytes) = (asked.count + 1, asked.bytes.saturating_add(call.bytes));
-                birth.asked = Asked { count, bytes, ..asked };
+                birth.asked = Asked { count, bytes, last_ts: call.end, ..asked };
             }
         }
         if is_write(call.name) {
@@ -249,22 +279,97 @@ impl Turns {
         });
     }
 
-    /// Adds the requests whose descriptor was not read again: the last of each.
-    pub(crate) fn finish(&mut self, tables: &mut Tables) {
+    /// Adds the requests whose descriptor was not read again: the last of each. `end`: of the recording, in ns since the capture's start.
+    pub(crate) fn finish(&mut self, end: i64, tables: &mut Tables) {
         let mut places: Vec<_> = self.places.iter().map(|(&key, &place)| (key, place)).collect();
         places.sort_unstable();
-        for (key, (first, count)) in places {
-            for birth in &self.births[first as usize..][..count as usize] {
+        for &(_, (first, count)) in &places {
+            let births = &self.births[first as usize..][..count as usize];
+            for (index, birth) in births.iter().enumerate() {
                 if let Some(socket) = self.sockets.get(birth.socket as usize) {
-                    push_request(key, birth, socket, tables);
+                    note_request(birth, socket, births.get(index + 1).map(|next| next.since), &mut self.due);
+                }
+            }
+        }
+        let asking = self.asking(&places);
+        for (key, (first, count)) in places {
+            for index in first..first + count {
+                let birth = &self.births[index as usize];
+                if let Some(socket) = self.sockets.get(birth.socket as usize) {
+                    let end = self.ends.get(&key.0).map_or(end, |&own| own.min(end));
+                    let is_due = index + 1 == first + count && self.is_due(birth, socket, &asking, end);
+                    let unanswered_ns = is_due.then(|| end.saturating_sub(birth.asked.first_ts));
+                    push_request(key, birth, socket, unanswered_ns, tables);
                 }
             }
         }
     }
+
+    /// Gives, for each thread that has asked something as a client and read nothing there since, when it did so last.
+    fn asking(&self, places: &[(Key, (u32, u32))]) -> HashMap<u32, i64> {
+        let mut found = HashMap::new();
+        for &(_, (first, count)) in places {
+            let Some(birth) = self.births[first as usize..][..count as usize].last() else { continue };
+            let is_client = self.sockets.get(birth.socket as usize).is_some_and(|of| of.is_client == Some(true));
+            if is_client && birth.written.count > 0 {
+                let ts = found.entry(birth.written.last_utid).or_insert(birth.written.last_ts);
+                *ts = birth.written.last_ts.max(*ts);
+            }
+        }
+        found
+    }
+
+    /// Tells whether the request at a descriptor that is still open has no answer, and one was due.
+    fn is_due(&self, birth: &Birth, socket: &Socket, asking: &HashMap<u32, i64>, end: i64) -> bool {
+        let Asked { count, utid, last_ts, .. } = birth.asked;
+        let Some(call) = self.last_calls.get(&utid).filter(|_| count > 0 && birth.written.count == 0) else {
+            return false;
+        };
+        let waits_for_no_client = match call.awaits() {
+            Awaits::Client => false,
+            Awaits::Other => true,
+            Awaits::Descriptor(fd) => !self.is_served((call.upid, fd)),
+            Awaits::Epoll(fd) => self.due.is_other_epoll(utid, fd),
+            Awaits::Any => asking.get(&utid).is_some_and(|&ts| ts >= last_ts),
+        };
+        waits_for_no_client && self.due.is_due(kind_of(birth, socket), &birth.asked.once(), call, end)
+    }
+
+    /// Tells whether a descriptor is, in the end, a connection that its process serves, or may be one.
+    fn is_served(&self, key: Key) -> bool {
+        let place = self.places.get(&key);
+        let birth = place.and_then(|&(first, count)| self.births[first as usize..][..count as usize].last());
+        let socket = birth.and_then(|birth| self.sockets.get(birth.socket as usize));
+        socket.is_some_and(|socket| socket.is_client != Some(true))
+    }
+}
+
+impl Asked {
+    fn once(&self) -> AskedOnce {
+        let Asked { utid, first_ts, last_ts, count: read_count, .. } = *self;
+        AskedOnce { utid, first_ts, last_ts, read_count }
+    }
+}
+
+fn kind_of(birth: &Birth, socket: &Socket) -> (u32, bool) {
+    (socket.service, !birth.has_answered)
+}
+
+/// Notes what was asked at a descriptor, and whether it was answered, or when the descriptor was closed.
+fn note_request(birth: &Birth, socket: &Socket, closed: Option<i64>, due: &mut Due) {
+    let Birth { asked, written, .. } = birth;
+    if asked.count > 0 {
+        let answer = match closed {
+            _ if written.count > 0 => Answer::By(written.last_utid, written.last_ts),
+            Some(ts) => Answer::Closed(ts),
+            None => Answer::None,
+        };
+        due.note(kind_of(birth, socket), &asked.once(), &answer);
+    }
 }
 
 /// Adds what was asked at the descriptor `upid`, `fd` and how it was answered until now, if anything was asked.
-fn push_request((upid, fd): Key, birth: &Birth, socket: &Socket, tables: &mut Tables) {
+fn push_request((upid, fd): Key, birth: &Birth, socket: &Socket, unanswered_ns: Option<i64>, tables: &mut Tables) {
     let Birth { asked, written, .. } = birth;
     if asked.count == 0 {
         return;
@@ -274,6 +379,7 @@ fn push_request((upid, fd): Key, birth: &Birth, socket: &Socket, tables: &mut Ta
         ts_ns: asked.first_ts,
         end_ts_ns: is_answered.then_some(written.last_ts),
         duration_ns: is_answered.then(|| written.last_ts.saturating_sub(asked.first_ts)),
+        unanswered_ns,
         upid,
         utid: asked.utid,
         name_id: Some(asked.name_id),
@@ -338,10 +444,10 @@ fn socket(
         && connection.filter(has_peer).is_none()
     {
         let family = Some(began.family().to_string());
-        return Some(Socket { family, local: began.local(), peer: Some(began.peer()), is_client });
+        return Some(Socket { family, local: began.local(), peer: Some(began.peer()), is_client, service: 0 });
     }
     let Some(connection) = connection else {
-        return Some(Socket { family, local: None, peer: None, is_client });
+        return Some(Socket { family, local: None, peer: None, is_client, service: 0 });
     };
     let is_unix = connection.family == "unix";
     let named = |address: &Option<String>| address.clone().filter(|address| !address.is_empty());
@@ -353,7 +459,7 @@ fn socket(
     } else {
         (with_port(&connection.local_address, connection.local_port), with_port(&connection.peer_address, theirs))
     };
-    Some(Socket { family: Some(connection.family.clone()), local, peer, is_client })
+    Some(Socket { family: Some(connection.family.clone()), local, peer, is_client, service: 0 })
 }
 
 #[cfg(test)]
