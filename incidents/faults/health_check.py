@@ -12,6 +12,7 @@ CAUSE = "haproxy gives up its checks of the server 127.0.0.1:8000 (gunicorn) aft
 NAMED = r"haproxy.*(8000|gunicorn).*(gave up|gives up|given up|check)|haproxy.*(gave up|gives up|given up|check).*(8000|gunicorn)"
 BLAMED = r"^(client|haproxy) .*(8000|gunicorn)"
 MOVED = NAMED
+TRUE_ALSO = r"recvfrom failed .* ECONNRESET"  # HAProxy ends its connections to servers by a reset
 FELT = True
 
 

@@ -7,7 +7,9 @@ import socket
 import ssl
 import time
 
-CAUSE = "api waits in its handshake for balancer, which has connected and says nothing; the connections of browsers queue"
+CAUSE = (
+    "api waits in its handshake for balancer, which has connected and says nothing; the connections of browsers queue"
+)
 NAMED = r"api.*\bbalancer|balancer.*\bapi\b"
 BLAMED = r"^(browser|api) .*balancer"
 MOVED = r"api.*\bbalancer|balancer"
@@ -45,7 +47,11 @@ def play(scene):
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
 
     def browse():
-        with scene.clock.asking(), socket.create_connection(("127.0.0.1", 8443)) as plain, trusting.wrap_socket(plain) as link:
+        with (
+            scene.clock.asking(),
+            socket.create_connection(("127.0.0.1", 8443)) as plain,
+            trusting.wrap_socket(plain) as link,
+        ):
             link.sendall(b"GET / HTTP/1.0\r\n\r\n")
             if not link.recv(4096):
                 raise OSError("no answer")
