@@ -28,11 +28,9 @@ def certificates(scene):
     ):
         scene.run("openssl", *words.split())
     Path("/scene/index.txt").write_text("V\t400101000000Z\t\t07\tunknown\t/CN=localhost\n")
-    scene.run(
-        "openssl",
-        *"ocsp -index /scene/index.txt -CA /scene/ca.pem -rsigner /scene/ca.pem -rkey /scene/ca.key -ndays 1".split(),
-        *"-issuer /scene/ca.pem -cert /scene/cert.pem -respout /scene/response.der".split(),
-    )
+    words = "ocsp -index /scene/index.txt -CA /scene/ca.pem -rsigner /scene/ca.pem -rkey /scene/ca.key -ndays 1"
+    words += " -issuer /scene/ca.pem -cert /scene/cert.pem -respout /scene/response.der"
+    scene.run("openssl", *words.split())
     Path("/scene/chain.pem").write_text(Path("/scene/cert.pem").read_text() + Path("/scene/ca.pem").read_text())
 
 
