@@ -11,7 +11,8 @@
 --   Where half of its system calls or more are one call, and it makes 10,000 of these or more in each second that it runs (one in 100 µs of its CPU time, a hundred times what a short call takes), the
 --   message has this call: what a program asks the kernel for so often is work, though none of its own functions shows it (workload characterization in the USE method; syscount). So it has a call
 --   in which a third or more of 20 samples were taken, and its file or peer, if that is one for half of them: so much of its time the kernel worked for it there.
---   If half of the waiting or more was of threads of that process, and these are more than the CPUs, it waits for itself: it says how many (saturation is a property of who queues, USE method)
+--   If half of the waiting or more was of threads of that process, and these are more than the CPUs, it waits for itself: it says how many (saturation is a property of who queues, USE method).
+--   While one of its threads runs, the others can wait for it, and no longer: half of their waiting may not be more than that
 -- means: every request takes longer than its work, by the time that it waits for a CPU. Latency grows faster than the load
 -- next: perfcase view run_queue_latency_by_thread: which threads wait, how long, and when longest
 -- next: perfcase view preemptions: which thread takes the CPU from which
@@ -146,7 +147,8 @@ SELECT
     || coalesce((SELECT format('; {:.0f} % of {} samples are in the call {}{}', 100 * n.sample_count / n.all_count, CASE e.process_count WHEN 1 THEN 'its' ELSE 'their' END, n.name,
       CASE WHEN 2 * n.target_count >= n.sample_count THEN ' on ' || n.target ELSE '' END) FROM eater AS e, spent AS n WHERE n.all_count >= h.samples AND n.sample_count >= h.inside_ratio * n.all_count), '')
     || coalesce((SELECT format('; {:.1f} % of the waiting was of its own threads, {} of them', 100 * e.own_wait_ns / t.waited_ns, e.thread_count) FROM eater AS e
-      WHERE e.process_count = 1 AND e.thread_count > (SELECT max(cpu_count) FROM capture) AND e.own_wait_ns >= h.own_ratio * t.waited_ns), '')) AS message,
+      WHERE e.process_count = 1 AND e.thread_count > (SELECT max(cpu_count) FROM capture) AND e.own_wait_ns >= h.own_ratio * t.waited_ns
+        AND e.own_wait_ns * h.own_ratio <= e.run_ns::HUGEINT * (e.thread_count - 1)), '')) AS message,
   @whole(t.waited_ns) AS cost_ns, ['the CPUs'] AS about
 FROM measured AS t
 CROSS JOIN threshold AS h
