@@ -8,18 +8,22 @@
 --   with nothing to spare, 20 and 40 % of such a load wait. Threads that wake each other wait for a moment also where the CPUs have time left
 --   The threads of a control group whose quota holds it back do not count (cpu_quota), and at least half of the waiting was while
 --   no CPU was idle (unclaimed_cpus). The message has who ran most, and its own function that has most of its samples, if that is a tenth of 20 or more, else the library, if its functions have no names.
---   If half of the waiting or more was of threads of that process, and these are more than the CPUs, it waits for itself: it says how many (saturation is a property of who queues, USE method)
+--   Where half of its system calls or more are one call, and it makes 10,000 of these or more in each second that it runs (one in 100 µs of its CPU time, a hundred times what a short call takes), the
+--   message has this call: what a program asks the kernel for so often is work, though none of its own functions shows it (workload characterization in the USE method; syscount). So it has a call
+--   in which a third or more of 20 samples were taken, and its file or peer, if that is one for half of them: so much of its time the kernel worked for it there.
+--   If half of the waiting or more was of threads of that process, and these are more than the CPUs, it waits for itself: it says how many (saturation is a property of who queues, USE method).
+--   While one of its threads runs, the others can wait for it, and no longer: half of their waiting may not be more than that
 -- means: every request takes longer than its work, by the time that it waits for a CPU. Latency grows faster than the load
 -- next: perfcase view run_queue_latency_by_thread: which threads wait, how long, and when longest
 -- next: perfcase view preemptions: which thread takes the CPU from which
 -- about: the CPUs
 -- follows from: busy_polling, garbage_collection, noisy_neighbour, short_processes, woken_together
 -- taught by: An unexplained win
--- source: capture, cgroup_activity, cpu_utilization, frame, frame_label, perf_event, process, process_cgroup, recorded_span, run_queue_wait, sample, stack_entry, thread, thread_time, unclaimed_level, workload_thread
+-- source: capture, cgroup_activity, cpu_utilization, descriptor, frame, frame_label, perf_event, process, process_cgroup, recorded_span, run_queue_wait, sample, stack_entry, syscall, thread, thread_time, unclaimed_level, workload_thread
 -- evidence: SELECT comm, tid, on_cpu_ns, run_queue_ns, run_queue_ratio, run_delay_max_ns FROM thread_time
 --   WHERE utid IN (SELECT utid FROM workload_thread) ORDER BY run_queue_ns DESC
 WITH threshold AS (
-  SELECT 0.2 AS waiting_ratio, 0.4 AS critical_ratio, 500000000 AS wanted_ns, 0.5 AS wanted_cpus, 0.25 AS throttled_ratio, 0.5 AS unclaimed_ratio, 0.3 AS idle_ratio, 0.5 AS busy_wait_ratio, 20 AS samples, 0.1 AS hot_ratio, 0.5 AS own_ratio
+  SELECT 0.2 AS waiting_ratio, 0.4 AS critical_ratio, 500000000 AS wanted_ns, 0.5 AS wanted_cpus, 0.25 AS throttled_ratio, 0.5 AS unclaimed_ratio, 0.3 AS idle_ratio, 0.5 AS busy_wait_ratio, 20 AS samples, 0.1 AS hot_ratio, 0.5 AS own_ratio, 0.5 AS call_ratio, 10000 AS call_rate, 0.33 AS inside_ratio
 ), held AS (
   SELECT cgroup
   FROM cgroup_activity
@@ -82,6 +86,42 @@ WITH threshold AS (
     FROM hit
     CROSS JOIN threshold AS h
   )
+), called AS (
+  -- What it asks the kernel for, if that is one thing, again and again.
+  SELECT c.name, c.call_count, c.error_count, c.all_count
+  FROM (
+    SELECT s.name, count(*) AS call_count, count(s.errno) AS error_count, sum(count(*)) OVER () AS all_count
+    FROM syscall AS s
+    JOIN thread AS t USING (utid)
+    JOIN process AS p USING (upid)
+    JOIN eater AS e ON e.process = coalesce(p.name, '?')
+    WHERE s.utid IN (SELECT utid FROM workload_thread)
+    GROUP BY s.name
+  ) AS c
+  ORDER BY c.call_count DESC, c.name
+  LIMIT 1
+), tick AS (
+  SELECT s.utid, s.ts_ns
+  FROM sample AS s
+  JOIN perf_event AS v USING (event_id)
+  JOIN thread AS t USING (utid)
+  JOIN process AS p USING (upid)
+  JOIN eater AS e ON e.process = p.name
+  WHERE v.name SIMILAR TO '(cpu-cycles|cycles|cpu-clock|task-clock)([:/].*)?'
+), inside AS (
+  -- In which call it was at each sample.
+  SELECT CASE WHEN k.ts_ns < c.exit_ts_ns THEN c.name END AS name, CASE WHEN k.ts_ns < c.exit_ts_ns THEN coalesce(d.peer, d.target) END AS target
+  FROM tick AS k
+  ASOF LEFT JOIN (SELECT utid, ts_ns, exit_ts_ns, name, descriptor_id FROM syscall WHERE utid IN (SELECT utid FROM tick)) AS c ON c.utid = k.utid AND k.ts_ns >= c.ts_ns
+  LEFT JOIN descriptor AS d USING (descriptor_id)
+), spent AS (
+  SELECT name, sum(sample_count) AS sample_count, arg_max(target, (sample_count, target)) FILTER (target IS NOT NULL AND NOT starts_with(target, 'socket:')) AS target,
+    coalesce(max(sample_count) FILTER (target IS NOT NULL AND NOT starts_with(target, 'socket:')), 0) AS target_count, max(all_count) AS all_count
+  FROM (SELECT name, target, count(*) AS sample_count, sum(count(*)) OVER () AS all_count FROM inside GROUP BY name, target) AS g
+  WHERE name IS NOT NULL
+  GROUP BY name
+  ORDER BY sample_count DESC, name
+  LIMIT 1
 ), total AS (
   SELECT sum(on_cpu_ns) AS ran_ns, sum(run_queue_ns) AS waited_ns,
     sum(run_queue_ns) / nullif(sum(on_cpu_ns) + sum(run_queue_ns), 0) AS waiting_ratio,
@@ -102,8 +142,13 @@ SELECT
     t.waited_ns / 1e9, t.ran_ns / 1e9, 100 * t.waiting_ratio, t.most_comm, t.most_tid, t.most_ns / 1e9,
     coalesce((SELECT format('; {} ran most, {:.2f} s', CASE e.process_count WHEN 1 THEN format('{} ({})', e.process, e.pid) ELSE format('{} processes {}', e.process_count, e.process) END, e.run_ns / 1e9) FROM eater AS e), ''),
     CASE WHEN o.total >= h.samples AND o.most >= h.hot_ratio * o.total THEN format(', most often in {} ({:.0f} % of the samples)', o.label, 100 * o.most / o.total) ELSE '' END
+    || coalesce((SELECT format('; {} {} {:,} times{}', CASE e.process_count WHEN 1 THEN 'it calls' ELSE 'they call' END, c.name, c.call_count, CASE WHEN 2 * c.error_count > c.call_count THEN format(', {:.0f} % in vain', 100 * c.error_count / c.call_count) ELSE '' END)
+      FROM eater AS e, called AS c WHERE c.call_count >= h.call_ratio * c.all_count AND c.call_count * 1e9 >= h.call_rate * e.run_ns), '')
+    || coalesce((SELECT format('; {:.0f} % of {} samples are in the call {}{}', 100 * n.sample_count / n.all_count, CASE e.process_count WHEN 1 THEN 'its' ELSE 'their' END, n.name,
+      CASE WHEN 2 * n.target_count >= n.sample_count THEN ' on ' || n.target ELSE '' END) FROM eater AS e, spent AS n WHERE n.all_count >= h.samples AND n.sample_count >= h.inside_ratio * n.all_count), '')
     || coalesce((SELECT format('; {:.1f} % of the waiting was of its own threads, {} of them', 100 * e.own_wait_ns / t.waited_ns, e.thread_count) FROM eater AS e
-      WHERE e.process_count = 1 AND e.thread_count > (SELECT max(cpu_count) FROM capture) AND e.own_wait_ns >= h.own_ratio * t.waited_ns), '')) AS message,
+      WHERE e.process_count = 1 AND e.thread_count > (SELECT max(cpu_count) FROM capture) AND e.own_wait_ns >= h.own_ratio * t.waited_ns
+        AND e.own_wait_ns * h.own_ratio <= e.run_ns::HUGEINT * (e.thread_count - 1)), '')) AS message,
   @whole(t.waited_ns) AS cost_ns, ['the CPUs'] AS about
 FROM measured AS t
 CROSS JOIN threshold AS h

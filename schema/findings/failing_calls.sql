@@ -7,8 +7,8 @@
 --   read-only containers try to make folders for their caches). Critical where half of these calls failed because something was used up,
 --   or nine in ten of the connects failed. TCP connections count by what the kernel says became of them, where that was recorded: also those
 --   whose connect did not wait (EINPROGRESS), and those that the process gave up. What failed before the first connection to the same end
---   was made (a start), or over IPv6 where the same port was reached over IPv4, makes a note at most. What these errors say is in the
---   manual page of each call
+--   was made (a start), or over IPv6 where the same port was reached over IPv4, makes a note at most. A file or peer is named that had a tenth of the errors or more.
+--   What these errors say is in the manual page of each call
 -- means: the work that needed the call was not done, or was done again. A program that swallows the error says nothing in its log
 -- next: perfcase view connection: each end that was connected to, how many connections failed, and when
 -- next: perfcase view syscall_error: each error with the descriptor, the peer, and when it began
@@ -26,7 +26,7 @@
 --   ORDER BY error_count DESC
 WITH threshold AS (
   SELECT 3 AS wanting_count, 0.5 AS wanting_critical, 10 AS error_count, 0.5 AS connect_ratio, 0.9 AS connect_critical, 0.1 AS reset_ratio,
-    0.9 AS denied_ratio, 0.5 AS read_only_ratio
+    0.9 AS denied_ratio, 0.5 AS read_only_ratio, 0.1 AS about_ratio
 ), sorted AS (
   SELECT *, CASE WHEN kind = 'socket' THEN peer ELSE target END AS about,
     CASE
@@ -44,7 +44,7 @@ WITH threshold AS (
 ), totalled AS (
   SELECT upid, pid, process, name, class, sum(error_count) AS error_count, max(call_count) AS call_count,
     arg_max(errno_name, (error_count, errno_name)) AS errno_name, min(first_ts_ns) AS first_ns,
-    arg_max(about, (error_count, about)) FILTER (about IS NOT NULL) AS about
+    arg_max(about, (error_count, about)) FILTER (about IS NOT NULL) AS about, max(error_count) FILTER (about IS NOT NULL) AS about_count
   FROM sorted
   WHERE class IS NOT NULL
   GROUP BY upid, pid, process, name, class
@@ -103,7 +103,7 @@ SELECT
       WHEN 'EPIPE' THEN 'the other end was closed'
       ELSE 'not permitted'
     END,
-    CASE WHEN j.about IS NULL THEN '' ELSE ', most often ' || j.about END) AS message,
+    CASE WHEN j.about_count >= h.about_ratio * j.error_count THEN ', most often ' || j.about ELSE '' END) AS message,
   least(1, j.error_ratio)::DOUBLE AS failed_ratio,
   [CASE WHEN j.errno_name = 'EMFILE' THEN 'descriptors' WHEN j.errno_name = 'EAGAIN' AND j.name <> 'connect' THEN 'threads' WHEN j.errno_name = 'ENOMEM' THEN 'memory' END || ' of process ' || j.upid] ||
     CASE WHEN j.name IN ('accept', 'accept4') THEN coalesce((SELECT list('peer ' || a.address) FROM service_address AS a WHERE a.upid = j.upid), []) ELSE [] END AS about

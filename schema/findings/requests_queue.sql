@@ -2,8 +2,9 @@
 -- condition: a service on this host read 20 requests or more of clients on this host (both ends are recorded, so that a request is known from the client's write to the server's read), 10 ms or more
 --   after they were sent on average, and this was half or more of what its clients waited for the answers; half a request or more was unread at any moment on average. Not where more than half of their time was due to the network between them (a tunnel): what is on its way cannot be read.
 --   A note if the clients' time was due to the service's own work on the CPUs, or to a CPU that others had: under enough load that is so of every service. Critical from 100 ms on average.
---   What the clients waited for in the end is found by following each wait to its cause (blame). Where the threads that read spent half of the recording or more in a poll of one descriptor, or in a read, of
---   a connection that they had answered, it says that idle connections hold them: a thread or process for each connection keeps it for the client's next request (KeepAliveTimeout of Apache's prefork and worker:
+--   What the clients waited for in the end is found by following each wait to its cause (blame). If that is the next word of a connection on which nobody asked for anything, it says which process has the other end.
+--   Where the threads that read spent half of the recording or more in a poll of one descriptor, or in a read of a connection,
+--   while they had no request, it says that idle connections hold them: a thread or process for each connection keeps it for the client's next request (KeepAliveTimeout of Apache's prefork and worker:
 --   "The higher the timeout, the more server processes will be kept occupied waiting on connections with idle clients")
 -- means: all threads or processes that could read are held by other requests, or do something else. Time in the service's own log is not what its
 --   clients feel: it begins with the read
@@ -57,10 +58,19 @@ WITH threshold AS (
   ASOF JOIN (SELECT utid, ts_ns, end_ts_ns FROM request) AS q ON q.utid = s.utid AND s.ts_ns >= q.ts_ns
   WHERE q.end_ts_ns <= s.ts_ns
   GROUP BY s.upid
+), idle_end AS (
+  -- Who has the other end of a connection of the service; a port may be used again, so both were open at one time.
+  SELECT d.descriptor_id, format('a connection of {} ({})', coalesce(p.name, '?'), p.pid) AS text
+  FROM descriptor AS d
+  JOIN descriptor AS x ON @plain_address(x.local) = @plain_address(d.peer) AND @plain_address(x.peer) = @plain_address(d.local) AND x.upid <> d.upid
+    AND coalesce(x.ts_ns < d.end_ts_ns, true) AND coalesce(d.ts_ns < x.end_ts_ns, true)
+  JOIN process AS p ON p.upid = x.upid
+  WHERE d.kind = 'socket' AND d.peer IS NOT NULL AND d.upid IN (SELECT f.upid FROM service_process AS f JOIN suspect AS s ON s.upid = f.service_upid)
+  QUALIFY row_number() OVER (PARTITION BY d.descriptor_id ORDER BY x.ts_ns DESC NULLS LAST, x.descriptor_id) = 1
 ), waited_for AS (
   -- The clients' waits for this service, by what they were due to.
   SELECT s.upid, b.cause, o.comm AS on_comm, g.service_upid AS on_upid, b.on_call,
-    CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device) ELSE coalesce(e.peer, e.target) END AS on_target, sum(b.duration_ns) AS wait_ns
+    CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device) WHEN b.cause = 'no_work' THEN coalesce(i.text, e.peer, e.target) ELSE coalesce(e.peer, e.target) END AS on_target, sum(b.duration_ns) AS wait_ns
   FROM suspect AS s
   JOIN (SELECT DISTINCT upid, utid, peer FROM read) AS r USING (upid)
   JOIN blame AS b ON b.utid = r.utid AND b.work = 'call'
@@ -68,6 +78,7 @@ WITH threshold AS (
   LEFT JOIN thread AS o ON o.utid = b.on_utid
   LEFT JOIN service_process AS g ON g.upid = o.upid
   LEFT JOIN descriptor AS e ON e.descriptor_id = b.on_descriptor_id
+  LEFT JOIN idle_end AS i ON i.descriptor_id = b.on_descriptor_id
   LEFT JOIN block_device AS v ON v.device = b.device
   GROUP BY s.upid, b.cause, o.comm, g.service_upid, b.on_call, on_target
 ), waited AS (
@@ -87,7 +98,8 @@ SELECT
   format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject,
   format('{} requests of clients on this host were read {:.1f} ms after they were sent on average, {:.1f} ms at most: {:.1f} % of what the clients waited for their answers; {} thread{} read them{}{}',
     s.request_count, s.unread_avg_ns / 1e6, s.unread_max_ns / 1e6, 100 * s.unread_ns / s.gap_ns, s.reader_count, CASE s.reader_count WHEN 1 THEN '' ELSE 's' END,
-    CASE WHEN k.wait_ns >= h.kept_ratio * s.reader_count * s.span_ns THEN format(', which were held for {:.1f} % of the time by idle connections: they waited for the next request of one that they had answered (keep-alive)', 100 * k.wait_ns / (s.reader_count * s.span_ns)) ELSE '' END,
+    CASE WHEN k.wait_ns >= h.kept_ratio * s.reader_count * s.span_ns THEN format(', {} held for {:.1f} % of the time by idle connections: {} for the next request of one of them',
+      CASE s.reader_count WHEN 1 THEN 'which was' ELSE 'which were' END, 100 * k.wait_ns / (s.reader_count * s.span_ns), CASE s.reader_count WHEN 1 THEN 'it waited' ELSE 'they waited' END) ELSE '' END,
     CASE WHEN d.most.cause IS NULL THEN '' ELSE format('; the clients waited most for {}: {:.1f} %', @due(NULL, d.most.cause, d.most.on_comm, d.most.on_target, d.most.on_call), 100 * d.most_ns / d.total_ns) END) AS message,
   @whole(s.unread_ns) AS cost_ns,
   coalesce((SELECT list('requests of ' || a.address) FROM service_address AS a JOIN service_process AS f USING (upid) WHERE f.service_upid = s.upid), []) AS about

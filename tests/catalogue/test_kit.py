@@ -72,6 +72,8 @@ def test_the_first_outgoing_port_is_the_same_in_sql_and_in_the_importer() -> Non
         ("@severity(1 > 0, false)", "critical"), ("@severity(false, true)", "warning"), ("@severity(NULL, false)", "note"),
         ("@due('a', 'alarm', 'b', 'anon_inode:[eventpoll]', 'epoll_wait')", "an alarm of b: a timer sent a signal (in epoll_wait)"),
         ("@due('a', 'disk', 'b', 'sda', 'read')", "sda, by b (in read)"), ("@due('a', 'no_work', 'b', NULL, 'read')", "b, which had nothing to do (in read)"),
+        ("@due('a', 'timeout', 'b', '10.0.0.9:80', 'poll')", "10.0.0.9:80, for which b waited in vain (in poll)"), ("@due('a', 'timeout', 'a', '10.0.0.9:80', NULL)", "10.0.0.9:80, in vain"),
+        ("@due('a', 'timeout', 'b', NULL, 'poll')", "nothing that came, in vain, by b (in poll)"), ("@due('a', 'timeout', 'b', NULL, 'futex')", "a timed wait that nobody ended, by b (in futex)"),
         (f"x FROM (WITH {NO_SOURCE} SELECT @stranger(NULL) AS x)", False), (f"x FROM (WITH {OF_PERF} SELECT @stranger(NULL) AS x)", True),
         (f"x FROM (WITH {OF_PERF} SELECT @stranger(7) AS x)", False),
         ("@step_ts(0, 10, 4)", 4), ("@step_ts(2, 10, 4)", 20),
