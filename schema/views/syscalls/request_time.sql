@@ -8,9 +8,9 @@
 -- caveat: requests without an answer of which none was due, or nobody can tell (unanswered_ns of request), are left out
 -- diff no: single requests; request_summary adds them up
 -- as in request: ts_ns, end_ts_ns, duration_ns
+-- column is_open: it had no answer until the recording ended, or its process: it took duration_ns at least
 -- keys: upid, pid
 -- column process: name of the process
--- column is_open: it had no answer until the recording ended, or its process: it took duration_ns at least
 -- column utid: the thread that wrote the answer; where there is none, that read the request
 -- keys: tid, comm, fd
 -- as in request: local, peer, read_bytes, write_bytes
