@@ -21,8 +21,8 @@ pub(super) struct Round {
     pub(super) rows: usize,
 }
 
-/// At most 60 MB of rows.
-pub(super) const ROUND: Round = Round { threads: 16, pieces: 32_768, rows: 32_768 };
+/// 16 MB of rows, and at most ten times as much: a piece may have many.
+pub(super) const ROUND: Round = Round { threads: 32, pieces: 131_072, rows: 32_768 };
 /// Fewer pieces are not worth a second thread of this process.
 const ALONE_PIECES: usize = 2048;
 
@@ -53,7 +53,8 @@ pub(super) fn write(
             && let Some((utid, count)) = left.pop_front()
         {
             round.push((utid, written[utid as usize], count));
-            pieces += count;
+            // A turn ends after so many rows, and most pieces have one.
+            pieces += count.min(size.rows);
         }
         // Each may look at all that is left: a round may look at a little more than there is, and the next one then at nothing.
         let turns = side_by_side(&round, pieces >= ALONE_PIECES, |&(utid, from, _)| {
