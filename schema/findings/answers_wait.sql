@@ -27,10 +27,10 @@
 -- next: perfcase view blame_by_comm: all causes, with the call and the other end of each
 -- next: perfcase view request_summary: what the slowest requests have that the usual ones have not
 -- next: perfcase flamegraph --blame: where in the program it waits
--- about: what the answers wait for: the CPUs, a quota, a disk, a peer, or what a process waited for in vain; the requests at the service's addresses
+-- about: what the answers wait for: the CPUs, a quota, a disk, a peer, or what a process waited for in vain; the requests at the service's addresses; those without an answer
 -- follows from: calls_time_out, connection_queue, connections_not_kept, cpu_quota, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, gives_up,
 --   head_of_line, large_answers, large_segments_lost, link_shared, name_search, noisy_neighbour, pages_dropped, pool_full, service_asleep, slow_peer, small_send_buffer,
---   standing_queue, waits_above_disk
+--   standing_queue, unanswered_requests, waits_above_disk
 -- taught by: Identifying an off-CPU bottleneck
 -- source: blame, block_device, descriptor, disk_by_process, followed_state, frame_label, proc_command, proc_process, process,
 --   recorded_span, recorder_thread, request, service_address, service_process, socket_turn, stack, syscall, thread
@@ -465,7 +465,8 @@ SELECT
     @due(NULL, c.cause, c.on_shown, c.on_target, c.on_call) ||
       coalesce(format('; that of who waited: {}{}', left(w.command_line, h.shown_count), CASE WHEN length(w.command_line) > h.shown_count THEN '…' ELSE '' END), '')) AS message,
   @whole(c.wait_ns) AS cost_ns, [CASE WHEN c.cause IN ('open', 'network', 'timeout') THEN 'peer ' || c.on_target END] ||
-    coalesce((SELECT list('requests of ' || a.address ORDER BY a.address) FROM service_address AS a JOIN owner AS f USING (upid) WHERE f.service_upid = u.upid), []) AS about
+    coalesce((SELECT list('requests of ' || a.address ORDER BY a.address) FROM service_address AS a JOIN owner AS f USING (upid) WHERE f.service_upid = u.upid), []) ||
+    coalesce((SELECT list('unanswered requests of process ' || f.upid ORDER BY f.upid) FROM owner AS f WHERE f.service_upid = u.upid), []) AS about
 FROM hanging AS u
 JOIN hung AS c USING (upid)
 JOIN process AS p USING (upid)

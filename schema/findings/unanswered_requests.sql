@@ -9,6 +9,7 @@
 -- next: perfcase view syscall_log: what the thread called after it had read the request
 -- next: perfcase view off_cpu_by_thread: the stacks in which these threads sleep
 -- next: jstack, py-spy dump or gdb on the host, if it is still so: two threads that each hold what the other one wants
+-- about: the requests without an answer of the process
 -- taught by: -
 -- source: descriptor, process, recorded_span, request, syscall, thread, workload_thread
 -- evidence: SELECT t.comm, t.tid, r.peer, r.ts_ns AS request_ts_ns, s.name, s.ts_ns FROM request AS r JOIN thread AS t USING (utid)
@@ -52,7 +53,7 @@ SELECT
   format('{} request{} had no answer until the end, after {:.2f} s; 99 in 100 others took {:.1f} ms at most; {} of {} threads that take requests sleep{} for a lock or condition ({}) without a time limit, the first, {}, for {:.2f} s',
     x.request_count, CASE x.request_count WHEN 1 THEN '' ELSE 's' END, x.longest_ns / 1e9, x.usual_ns / 1e6, x.stuck_count, x.thread_count,
     CASE x.stuck_count WHEN 1 THEN 's' ELSE '' END, x.name, t.comm, x.asleep_ns / 1e9) AS message,
-  @whole(x.waited_ns) AS cost_ns
+  @whole(x.waited_ns) AS cost_ns, ['unanswered requests of process ' || x.upid] AS about
 FROM total AS x
 JOIN process AS p USING (upid)
 JOIN thread AS t ON t.utid = x.utid
