@@ -27,6 +27,9 @@ const LEAST_ANSWERED: u64 = 20;
 /// How many times as long as the median.
 const TIMES_USUAL: i64 = 10;
 
+/// The most epoll descriptors of a thread that are kept: a bound for hostile input. Of one with more, nothing is said.
+const MOST_INPUTS: usize = 64;
+
 /// The operations of futex(2) that wait: `FUTEX_WAIT`, `FUTEX_LOCK_PI`, `FUTEX_WAIT_BITSET`, `FUTEX_LOCK_PI2`.
 const FUTEX_WAITS: [u64; 4] = [0, 6, 9, 13];
 /// The commands of fcntl(2) that wait for a lock: `F_SETLKW`, its form of 32 bits for long files, `F_OFD_SETLKW`.
@@ -208,7 +211,8 @@ impl Due {
         }
         let taker = self.taker(call.utid);
         taker.last_ts = call.end;
-        if let Some(fd) = taker.told_by.take().filter(|fd| !taker.inputs.contains(fd)) {
+        let told_by = taker.told_by.take().filter(|_| taker.inputs.len() < MOST_INPUTS);
+        if let Some(fd) = told_by.filter(|fd| !taker.inputs.contains(fd)) {
             taker.inputs.push(fd);
         }
     }
@@ -252,6 +256,6 @@ impl Due {
     /// Tells whether a thread knows of nothing that clients say by this epoll descriptor, but by others.
     pub(super) fn is_other_epoll(&self, utid: u32, fd: i32) -> bool {
         let inputs = self.takers.get(utid as usize).map_or(&[][..], |taker| &taker.inputs);
-        !inputs.is_empty() && !inputs.contains(&fd)
+        !inputs.is_empty() && inputs.len() < MOST_INPUTS && !inputs.contains(&fd)
     }
 }
