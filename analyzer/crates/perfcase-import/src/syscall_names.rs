@@ -9,6 +9,32 @@ const X32_BIT: i64 = 0x4000_0000;
 
 const NO_FD: u8 = u8::MAX;
 
+/// Tells whether a call waits for one of some descriptors, which it has a list of.
+pub(crate) fn polls(name: &str) -> bool {
+    matches!(name, "poll" | "ppoll" | "ppoll_time64" | "select" | "_newselect" | "pselect6" | "pselect6_time64")
+}
+
+/// Tells whether a call waits for one of the descriptors of an epoll descriptor.
+pub(crate) fn polls_epoll(name: &str) -> bool {
+    matches!(name, "epoll_wait" | "epoll_pwait" | "epoll_pwait2")
+}
+
+/// Tells whether a call waits for a signal, a message of another process, or requests of its own to end.
+pub(crate) fn awaits_signal(name: &str) -> bool {
+    matches!(
+        name,
+        "pause"
+            | "sigsuspend"
+            | "rt_sigsuspend"
+            | "rt_sigtimedwait"
+            | "rt_sigtimedwait_time64"
+            | "io_getevents"
+            | "io_pgetevents"
+            | "mq_timedreceive"
+            | "msgrcv"
+    )
+}
+
 macro_rules! list {
     ($name:literal) => {
         include_str!(concat!("../../../../schema/syscalls/", $name, ".txt"))

@@ -4,6 +4,8 @@ use arrow_array::types::Int32Type;
 use arrow_array::{Array, DictionaryArray, StringArray};
 use hashbrown::HashMap;
 
+use crate::syscall_names::{awaits_signal, polls, polls_epoll};
+
 /// What a call does, as far as it says why a thread waits in it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum CallKind {
@@ -33,18 +35,10 @@ impl CallKind {
             "read" | "readv" | "preadv2" | "recv" | "recvfrom" | "recvmsg" | "recvmmsg" | "recvmmsg_time64" => {
                 CallKind::Read
             }
-            "poll" | "ppoll" | "ppoll_time64" | "select" | "_newselect" | "pselect6" | "pselect6_time64"
-            | "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "io_uring_enter" => CallKind::Poll,
+            "io_uring_enter" => CallKind::Poll,
+            name if polls(name) || polls_epoll(name) => CallKind::Poll,
             "nanosleep" | "clock_nanosleep" | "clock_nanosleep_time64" => CallKind::Sleep,
-            "pause"
-            | "sigsuspend"
-            | "rt_sigsuspend"
-            | "rt_sigtimedwait"
-            | "rt_sigtimedwait_time64"
-            | "io_getevents"
-            | "io_pgetevents"
-            | "mq_timedreceive"
-            | "msgrcv" => CallKind::Signal,
+            name if awaits_signal(name) => CallKind::Signal,
             "write" | "writev" | "send" | "sendto" | "sendmsg" | "sendmmsg" | "sendfile" | "sendfile64" | "splice"
             | "tee" | "vmsplice" | "connect" | "shutdown" | "close" | "exit_group" | "exit" => CallKind::Send,
             "flock" | "fcntl" | "fcntl64" | "fsync" | "fdatasync" | "sync" | "syncfs" | "sync_file_range" | "msync"

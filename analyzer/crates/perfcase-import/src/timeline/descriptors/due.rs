@@ -20,7 +20,9 @@
 
 use hashbrown::HashMap;
 
-use super::super::descriptors::Moved;
+use super::Moved;
+use super::turns::is_read;
+use crate::syscall_names::{awaits_signal, polls, polls_epoll};
 
 /// The least number of requests of the same kind that were answered.
 const LEAST_ANSWERED: u64 = 20;
@@ -64,30 +66,15 @@ impl LastCall {
     pub(super) fn awaits(&self) -> Awaits {
         let arg = |index: usize| self.args[index];
         match self.name {
-            "accept"
-            | "accept4"
-            | "pause"
-            | "sigsuspend"
-            | "rt_sigsuspend"
-            | "rt_sigtimedwait"
-            | "rt_sigtimedwait_time64"
-            | "io_getevents"
-            | "io_pgetevents"
-            | "io_uring_enter"
-            | "mq_timedreceive"
-            | "msgrcv"
-            | "exit"
-            | "exit_group"
-            | "rt_sigreturn"
-            | "restart_syscall"
-            | "futex_wait"
-            | "futex_waitv" => Awaits::Client,
+            "accept" | "accept4" | "io_uring_enter" | "exit" | "exit_group" | "rt_sigreturn" | "restart_syscall"
+            | "futex_wait" | "futex_waitv" => Awaits::Client,
+            name if awaits_signal(name) => Awaits::Client,
             name if is_read(name) => self.fd.map_or(Awaits::Client, Awaits::Descriptor),
-            name if is_epoll(name) => self.fd.map_or(Awaits::Client, Awaits::Epoll),
+            name if polls_epoll(name) => self.fd.map_or(Awaits::Client, Awaits::Epoll),
             // Without a descriptor it is a sleep.
             "poll" | "ppoll" | "ppoll_time64" if arg(1) == 0 => Awaits::Other,
             "select" | "_newselect" | "pselect6" | "pselect6_time64" if arg(0) == 0 => Awaits::Other,
-            "poll" | "ppoll" | "ppoll_time64" | "select" | "_newselect" | "pselect6" | "pselect6_time64" => Awaits::Any,
+            name if polls(name) => Awaits::Any,
             "futex" | "futex_time64" => {
                 if FUTEX_WAITS.contains(&(arg(1) & 127)) && arg(3) == 0 {
                     Awaits::Other
@@ -100,14 +87,6 @@ impl LastCall {
             _ => Awaits::Other,
         }
     }
-}
-
-pub(super) fn is_read(name: &str) -> bool {
-    matches!(name, "read" | "readv" | "recv" | "recvfrom" | "recvmsg" | "recvmmsg")
-}
-
-fn is_epoll(name: &str) -> bool {
-    matches!(name, "epoll_wait" | "epoll_pwait" | "epoll_pwait2")
 }
 
 /// What a thread has taken from clients.
@@ -191,7 +170,7 @@ impl Due {
 
     /// Notes a call that returned something.
     pub(super) fn returned(&mut self, call: &Moved) {
-        if is_epoll(call.name) {
+        if polls_epoll(call.name) {
             self.taker(call.utid).told_by = Some(call.fd);
         } else if matches!(call.name, "accept" | "accept4") {
             let taker = self.taker(call.utid);

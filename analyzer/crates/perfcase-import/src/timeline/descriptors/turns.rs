@@ -7,7 +7,7 @@
 use hashbrown::HashMap;
 
 use super::connects::{Begun, ConnectId, Connects};
-use super::due::{Answer, Asked as AskedOnce, Awaits, Due, LastCall, is_read};
+use super::due::{Answer, Asked as AskedOnce, Awaits, Due, LastCall};
 use super::facts::{Deed, Fact, MAKERS};
 use super::history::{BEFORE, Key, Listed};
 use super::names::{Things, family_name};
@@ -110,6 +110,10 @@ impl Sign<'_> {
 
 fn is_write(name: &str) -> bool {
     matches!(name, "write" | "writev" | "send" | "sendto" | "sendmsg" | "sendmmsg" | "sendfile" | "sendfile64")
+}
+
+pub(super) fn is_read(name: &str) -> bool {
+    matches!(name, "read" | "readv" | "recv" | "recvfrom" | "recvmsg" | "recvmmsg")
 }
 
 impl Turns {
