@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -117,15 +116,18 @@ def load(
     return fleet
 
 
-def places(roots: Sequence[Path | str]) -> list[tuple[str, Path]]:
-    """Return the captures below these folders and URLs as they are, imported or not: the name and the path of each. An object that cannot be
-    copied is left to its reader, who says so."""
-    found = []
+def places(roots: Sequence[Path | str]) -> tuple[list[tuple[str, Path]], list[SkippedCapture]]:
+    """Return the captures below these folders and URLs as they are, imported or not: the name and the path of each; and what is none of them: an
+    object that cannot be copied, a folder that cannot be listed."""
+    found: list[tuple[str, Path]] = []
+    left_out: list[SkippedCapture] = []
     for root in roots:
-        for name, locate in _located(root, [], is_whole=len(roots) > 1):
-            with suppress(PerfcaseError):
+        for name, locate in _located(root, left_out, is_whole=len(roots) > 1):
+            try:
                 found.append((name, locate()))
-    return found
+            except PerfcaseError as error:
+                left_out.append(SkippedCapture(name, str(error)))
+    return found, left_out
 
 
 def _capture(name: str, case: store.Case, told: Facts | None) -> Capture:

@@ -88,11 +88,9 @@ def run(
 
     sql = _sql(request)
     with connected(request.master) as session:
-        done = _imported(session, stores, progress, is_all=request.action == "import")
+        done, left_out = _imported(session, stores, progress, is_all=request.action == "import")
         if request.action == "import":
-            return _of_table(
-                "import", {"capture": "VARCHAR", "exit_code": "BIGINT", "result": "VARCHAR"}, done, request
-            )
+            return Answered(_import_rows(done, request), left_out)
         fleet = history.loaded(stores, progress)
         shown = select(fleet.captures, request.only) if request.only else fleet.captures
         if request.action == "history":
@@ -132,25 +130,25 @@ def _asked(
 
 def _imported(
     session: SparkSession, stores: Sequence[Path | str], progress: Progress, *, is_all: bool
-) -> list[tuple[str, int, str]]:
-    """Import what is not imported yet, on the cluster; return the name of each, its exit code and its last line."""
+) -> tuple[list[tuple[str, int, str]], list[SkippedCapture]]:
+    """Import what is not imported yet, on the cluster; return the name of each, its exit code and its last line; and what could not be
+    looked at."""
     from perfcase.cluster.importing import import_all
 
-    found = [(name, path) for name, path in places(stores) if not store.is_imported(path)]
+    found, left_out = places(stores)
+    found = [(name, path) for name, path in found if not store.is_imported(path)]
     missing = [each for each in found if is_all or not store.is_current(store.default_folder(each[1]))]
-    if not missing:
-        return []
     done = []
-    for number, one in enumerate(import_all(session, [path for _, path in missing])):
+    for number, one in enumerate(import_all(session, [path for _, path in missing]) if missing else ()):
         progress(missing[one.number][0], number, len(missing))
         done.append((missing[one.number][0], one.code, one.said))
-    return sorted(done)
+    return sorted(done), left_out
 
 
-def _of_table(name: str, columns: Mapping[str, str], rows: Sequence[Sequence[object]], request: Request) -> Answered:
-    connection = table_of(name, columns, [list(row) for row in rows])
-    answer = limited(connection, f"SELECT * FROM {quote(name)}", request.limit)
-    return Answered(Rows(answer, request.fmt, request.limit), ())
+def _import_rows(done: Sequence[tuple[str, int, str]], request: Request) -> Rows:
+    columns = {"capture": "VARCHAR", "exit_code": "BIGINT", "result": "VARCHAR"}
+    connection = table_of("import", columns, [list(row) for row in done])
+    return Rows(limited(connection, 'SELECT * FROM "import"', request.limit), request.fmt, request.limit)
 
 
 def _history(request: Request) -> history.Request:
