@@ -18,6 +18,7 @@ from moto.server import ThreadedMotoServer
 import perfcase
 from perfcase.case import remote
 from perfcase.errors import PerfcaseError
+from perfcase.fleet.captures import places
 from tests.support.cli import fail, process, succeed
 from tests.support.cli import perfcase as run
 
@@ -128,9 +129,27 @@ def test_a_cluster_is_asked_about_a_url(bucket: object, own_cache: Path) -> None
     assert len([*own_cache.glob("*/*.case")]) == 2
     done = run("fleet", "sql", "SELECT count(*) AS processes FROM process", url, *words)
     rows = {row["capture"]: row["processes"] for row in json.loads(done.stdout)}
-    alone = {name: json.loads(succeed("sql", file, "SELECT count(*) AS n FROM process", "-f", "json"))[0]["n"] for name, file in (("node-1/a.perfcase", SAMPLE), ("b.perfcase", OTHER))}  # fmt: skip
+    samples = (("node-1/a.perfcase", SAMPLE), ("b.perfcase", OTHER))
+    ask = "SELECT count(*) AS n FROM process"
+    alone = {name: json.loads(run("sql", file, ask, "-f", "json").stdout)[0]["n"] for name, file in samples}
     assert rows == alone
     assert "broken.perfcase: left out" in done.stderr
+
+
+def test_what_cannot_be_copied_is_named(bucket: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(bucket, "fleet/a.perfcase")
+    put(bucket, "fleet/b.perfcase", OTHER)
+
+    def copy(wanted: remote.Object) -> Path:
+        if wanted.name == "a.perfcase":
+            raise PerfcaseError("not_permitted", f"{wanted.url}: the store refuses it")
+        return copied(wanted)
+
+    copied = remote.copy
+    monkeypatch.setattr(remote, "copy", copy)
+    found, left_out = places([f"s3://{BUCKET}/fleet/"])
+    assert [name for name, _ in found] == ["b.perfcase"]
+    assert [(each.name, "refuses it" in each.reason) for each in left_out] == [("a.perfcase", True)]
 
 
 HOSTILE = ("../../../../etc/x.perfcase", "a/../../b.perfcase", "c\x1b[31m.perfcase", "d" * 900 + ".perfcase", ".perfcase", "é ü'.perfcase", "a//b.perfcase", "a.perfcase/c.perfcase", "a.perfcase")  # fmt: skip
