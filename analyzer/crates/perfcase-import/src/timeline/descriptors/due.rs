@@ -29,7 +29,7 @@ const LEAST_ANSWERED: u64 = 20;
 /// How many times as long as the median.
 const TIMES_USUAL: i64 = 10;
 
-/// The most epoll descriptors of a thread that are kept: a bound for hostile input. Of one with more, nothing is said.
+/// The most epoll descriptors of a thread that are kept: a bound for hostile input. Nothing is said of a thread with more.
 const MOST_INPUTS: usize = 64;
 
 /// The operations of futex(2) that wait: `FUTEX_WAIT`, `FUTEX_LOCK_PI`, `FUTEX_WAIT_BITSET`, `FUTEX_LOCK_PI2`.
