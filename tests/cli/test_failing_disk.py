@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 import subprocess
@@ -81,6 +82,20 @@ def test_a_killed_import_is_done_once_more(failing: Failing, tmp_path: Path) -> 
         assert done.returncode != 1, (at, done.stderr)
         assert perfcase("report", CAPTURE.name, cwd=folder).stdout == report, (at, done.stderr)
         assert names(folder) == ["c.case", "c.perfcase"], (at, done.returncode, done.stderr)
+
+
+def test_what_a_kill_at_the_end_leaves_goes_with_the_next_command(tmp_path: Path) -> None:
+    """The import is in its place already, so the next command uses it: its lock and the import before it are no use to anybody."""
+    shutil.copy(CAPTURE, tmp_path)
+    report = perfcase("report", CAPTURE.name, cwd=tmp_path).stdout
+    old, lock = tmp_path / ".c.case.importing-old-1", tmp_path / ".c.case.lock"
+    shutil.copytree(tmp_path / "c.case", old)
+    with lock.open("wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert perfcase("report", CAPTURE.name, cwd=tmp_path).stdout == report
+        assert names(tmp_path) == [old.name, lock.name, "c.case", "c.perfcase"], "another command imports"
+    assert perfcase("report", CAPTURE.name, cwd=tmp_path).stdout == report
+    assert names(tmp_path) == ["c.case", "c.perfcase"]
 
 
 def test_a_redaction_is_whole_or_not_there(failing: Failing, tmp_path: Path) -> None:

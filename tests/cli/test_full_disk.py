@@ -112,7 +112,7 @@ def test_a_cache_that_is_full_keeps_nothing_half(capture: Path, tmp_path: Path) 
 
 def test_an_import_is_on_the_disk_before_it_has_its_name(capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: set[str] = set()
-    fsync, put_in_place = os.fsync, store._put_in_place
+    fsync, put_in_place = os.fsync, place.put_in_place
 
     def note(handle: int) -> None:
         synced.add(str(Path(f"/proc/self/fd/{handle}").readlink()))
@@ -125,5 +125,5 @@ def test_an_import_is_on_the_disk_before_it_has_its_name(capture: Path, monkeypa
         assert str(target.parent) in synced
 
     monkeypatch.setattr(os, "fsync", note)
-    monkeypatch.setattr(store, "_put_in_place", check)
+    monkeypatch.setattr(place, "put_in_place", check)
     assert not store.open_case(capture).reused

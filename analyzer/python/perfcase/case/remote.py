@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from perfcase.case import database, store
+from perfcase.case import database, place
 from perfcase.errors import PerfcaseError
 from perfcase.text import safe
 
@@ -106,7 +106,7 @@ def copy(wanted: Object, progress: Progress = lambda _what, _done, _of: None) ->
     path = _place(wanted.url)
     about = path.with_name(_ABOUT)
     now = {"url": shown(wanted.url), "size": wanted.size, "identity": wanted.identity}
-    with store.locked(path), _explained(wanted.url):
+    with place.locked(path), _explained(wanted.url):
         if wanted.identity and _about(about) == now and path.is_file() and path.stat().st_size == wanted.size:
             return path
         part = path.with_name(f".fetching-{os.getpid()}")
@@ -145,7 +145,7 @@ def _get(wanted: Object, part: Path, progress: Progress) -> int:
                 target.write(piece)
                 target.flush()
             except OSError as error:
-                raise store.unwritable(_folder(), error, "set XDG_CACHE_HOME") from error
+                raise place.unwritable(_folder(), error, "set XDG_CACHE_HOME") from error
             done += len(piece)
             _refuse_to_fill()
             progress(f"fetching {name}", done, wanted.size)

@@ -8,9 +8,6 @@ half done; what it leaves behind, the next import of the same file removes.
 
 from __future__ import annotations
 
-import ctypes
-import errno
-import fcntl
 import glob
 import hashlib
 import json
@@ -19,27 +16,21 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from perfcase.case import database, enclosed, wholeness
+from perfcase.case import database, enclosed, place, wholeness
 from perfcase.catalogue.schema import load_tables
 from perfcase.errors import PerfcaseError
 
 Progress = enclosed.Progress
 """Called with the phase, the number of records so far, and how much of the recording's time is read and of how much, in ns, where that is known."""
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""A disk, a share of it or a file is as large as it may be."""
-_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _GENERATED = re.compile(r"perf-(\d{1,9})\.map|jit-(\d{1,9})\.dump")
-_CHILD_ENDS_S = 1
-"""How long the child of a killed import may go on: the kernel kills it, too, but on a busy machine not at once."""
-
 IMPORT_FORMAT = 2
 """Version of import.json. An import of another version is made again."""
 
@@ -99,8 +90,9 @@ def open_case(
     if not force:
         found = _reusable(target, file, wanted, given, looks_inside=looks_inside)
         if found:
+            place.sweep(target)
             return found
-    with locked(target):
+    with place.locked(target):
         found = None if force else _reusable(target, file, wanted, given, looks_inside=looks_inside)
         return found or _import(file, target, wanted, given, progress, meanwhile)
 
@@ -111,9 +103,9 @@ def symbolize(case: Case, debug_dirs: Sequence[Path]) -> tuple[Case, list[dict[s
     The new folder is made beside the old one and exchanged with it at once: a reader sees the one or the other.
     """
     folder = case.folder.resolve()
-    working = folder.parent / f".{folder.name}.importing-{os.getpid()}"
-    with locked(folder):
-        _remove_leftovers(folder)
+    working = place.working_folder(folder)
+    with place.locked(folder):
+        place.remove_leftovers(folder)
         try:
             # What is kept is of the tables as they were.
             shutil.copytree(folder, working, copy_function=_link, ignore=shutil.ignore_patterns(wholeness.KEPT))
@@ -132,9 +124,9 @@ def symbolize(case: Case, debug_dirs: Sequence[Path]) -> tuple[Case, list[dict[s
             info["files"] = wholeness.sizes(working)
             _write_json(working / "import.json", info)
             wholeness.flush(working)
-            _exchange(working, folder)
+            place.exchange(working, folder)
         except OSError as error:
-            raise unwritable(folder, error) from error
+            raise place.unwritable(folder, error) from error
         finally:
             shutil.rmtree(working, ignore_errors=True)
     return Case(case.folder, info, reused=True), objects
@@ -294,15 +286,6 @@ def _link(source: str, target: str) -> None:
         shutil.copy2(source, target)
 
 
-def _exchange(one: Path, other: Path) -> None:
-    """Exchange the names of two folders, atomically if the system can (renameat2, Linux 3.15)."""
-    at_cwd, exchange = -100, 2
-    libc = ctypes.CDLL(None, use_errno=True)
-    renameat2 = getattr(libc, "renameat2", None)
-    if renameat2 is None or renameat2(at_cwd, os.fsencode(one), at_cwd, os.fsencode(other), exchange) != 0:
-        _put_in_place(one, other)
-
-
 def _reusable(
     target: Path, file: Path, wanted: dict[str, Any], debug_dirs: Sequence[str], *, looks_inside: bool
 ) -> Case | None:
@@ -377,8 +360,8 @@ def _import(
     is_empty = target.is_dir() and not any(target.iterdir())
     if target.exists() and not is_empty and not (target.is_dir() and wholeness.is_ours(target)):
         raise PerfcaseError("usage", f"{target}: exists and is not an imported folder", "name another with -o")
-    _remove_leftovers(target)
-    working = target.parent / f".{target.name}.importing-{os.getpid()}"
+    place.remove_leftovers(target)
+    working = place.working_folder(target)
     started = time.monotonic()
     try:
         working.mkdir(_rights_of(file))
@@ -418,18 +401,12 @@ def _import(
         }
         _write_json(working / "import.json", info)
         wholeness.flush(working)
-        _put_in_place(working, target)
+        place.put_in_place(working, target)
     except OSError as error:
-        raise unwritable(target, error) from error
+        raise place.unwritable(target, error) from error
     finally:
         shutil.rmtree(working, ignore_errors=True)
     return Case(target, info, reused=False)
-
-
-def unwritable(folder: Path, error: OSError, other: str = "name another folder with -o") -> PerfcaseError:
-    """Return the error for a folder that cannot be written. ``other``: how to use another one."""
-    hint = f"free space there, or {other}" if error.errno in FULL else other
-    return PerfcaseError("environment", f"{folder}: cannot be written: {error.strerror or error}", hint)
 
 
 def _prepare(meanwhile: Callable[[], object] | None) -> None:
@@ -441,60 +418,7 @@ def _prepare(meanwhile: Callable[[], object] | None) -> None:
         meanwhile()
 
 
-def _put_in_place(working: Path, target: Path) -> None:
-    """Rename the finished import to its place; an older import of the same name goes away."""
-    old = target.parent / f".{target.name}.importing-old-{os.getpid()}"
-    if target.exists():
-        target.rename(old)
-    working.rename(target)
-    wholeness.flush_one(target.parent)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _remove_leftovers(target: Path) -> None:
-    """Remove the leftovers of killed imports. The lock is held, so no other import runs; the child of a killed one may write for a moment."""
-    for stale in target.parent.glob(f".{glob.escape(target.name)}.importing-*"):
-        end = time.monotonic() + _CHILD_ENDS_S
-        shutil.rmtree(stale, ignore_errors=True)
-        while stale.exists() and time.monotonic() < end:
-            time.sleep(0.02)
-            shutil.rmtree(stale, ignore_errors=True)
-
-
 def _write_json(path: Path, value: object) -> None:
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
     partial.replace(path)
-
-
-@contextmanager
-def locked(target: Path) -> Iterator[None]:
-    """Allow one to write a place at a time. A second one waits, and then finds the result of the first."""
-    path = target.parent / f".{target.name}.lock"
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle = _acquire(path)
-    except OSError as error:
-        if error.errno not in _REFUSED:
-            raise unwritable(target.parent, error) from error
-        raise PerfcaseError(
-            "not_permitted", f"{target.parent}: cannot be written: {error.strerror}", "name another folder with -o"
-        ) from error
-    try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)
-        os.close(handle)
-
-
-def _acquire(path: Path) -> int:
-    while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        # The holder before us removed the file on its way out: a lock on a removed file excludes nobody.
-        try:
-            if os.fstat(handle).st_ino == path.stat().st_ino:
-                return handle
-        except FileNotFoundError:
-            pass
-        os.close(handle)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from perfcase.case.store import locked
+from perfcase.case.place import locked
 from perfcase.cli.common import capture_progress, local_file, opened
 from perfcase.operations.result import say
 from perfcase.redaction.archive import check, redact
