@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase.case import database, store
+from perfcase.case import database, place, store
 from perfcase.catalogue.views import load_views
 from tests.recorder.support import in_own_mounts
 from tests.support.cli import PERFCASE, process
