@@ -15,7 +15,7 @@ from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any, ClassVar
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from perfcase_api.settings import ConnectionLimits
 
@@ -77,7 +77,7 @@ class Connection(H11Protocol):
     _counted = ""
     _came_bytes = 0
     _waited_s = 0.0
-    _seen: tuple[str, int] = ("", 0)
+    _seen: tuple[str, int, RequestResponseCycle | None] = ("", 0, None)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, or refuse one too many."""
@@ -121,9 +121,10 @@ class Connection(H11Protocol):
         """Check whether the client made progress since the last check."""
         self._watch = self.loop.call_later(self.limits.look_s, self._look)
         waits_for, at_bytes = self._progress()
-        before, before_bytes = self._seen
-        self._seen = (waits_for, at_bytes)
-        if waits_for != before:
+        before, before_bytes, before_cycle = self._seen
+        self._seen = (waits_for, at_bytes, self.cycle)
+        # The head of a client that asks again and again is waited for each time: it sent one since.
+        if waits_for != before or self.cycle is not before_cycle:
             self._waited_s = 0.0
             return
         least = self.limits.bytes_per_s_min * self.limits.look_s if waits_for in ("body", "reader") else None

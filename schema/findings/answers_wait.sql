@@ -397,7 +397,7 @@ WITH threshold AS (
   QUALIFY row_number() OVER (PARTITION BY h.upid, h.on_upid ORDER BY sum(least(b.ts_ns + b.duration_ns, h.end_ns) - greatest(b.ts_ns, h.ts_ns)) DESC, b.cause, o.upid, coalesce(d.peer, d.target)) = 1
 ), behind AS (
   SELECT c.upid, c.on_upid, format('; its client: {} ({}){}', coalesce(p.name, '?'), p.pid, CASE WHEN m.wait_ns > h.share_ratio * c.held_ns THEN
-      ', which waited then for ' || @due(NULL, m.cause, CASE WHEN m.waited_comm IS NOT NULL THEN format('the thread {} of {} ({})', m.waited_comm, coalesce(q.name, '?'), q.pid) END, m.target, m.on_call)
+      ', which waited then for ' || @due(NULL, m.cause, CASE WHEN m.waited_comm IS NOT NULL THEN @thread_of(m.waited_comm, q.name, q.pid) END, m.target, m.on_call)
       ELSE '' END) AS text
   FROM client AS c
   JOIN process AS p ON p.upid = c.client_upid
@@ -413,7 +413,7 @@ SELECT
     CASE WHEN c.is_own_lock THEN format('for a lock or condition (futex) that its thread {} had, which ran{}', coalesce(c.on_comm, '?'), c.place)
     WHEN c.is_timer THEN format('until the time that {} ({}) gave its {} was over: a timer was due, or what it waited for did not come', coalesce(q.name, '?'), q.pid, coalesce(c.on_call, 'poll')) ELSE CASE WHEN 2 * c.handed_ns > c.wait_ns THEN 'for a lock or condition (futex) that another of its threads had, which waited for '
       WHEN c.lock IS NOT NULL THEN format('for the lock of {}, due to ', c.lock) ELSE 'for ' END || @due(NULL, c.cause,
-      CASE WHEN c.cause <> 'network' THEN coalesce(CASE WHEN 2 * c.sibling_ns > c.wait_ns THEN 'another of its processes, ' ELSE 'the thread ' END || c.on_comm, '') || CASE WHEN c.on_upid IS DISTINCT FROM c.upid OR c.on_comm IS NULL THEN format('{}{} ({})', CASE WHEN c.on_comm IS NULL THEN '' ELSE ' of ' END, coalesce(q.name, '?'), q.pid) ELSE '' END END,
+      CASE WHEN c.cause <> 'network' THEN CASE WHEN 2 * c.sibling_ns > c.wait_ns THEN 'another of its processes, ' ELSE '' END || CASE WHEN c.on_upid = c.upid AND c.on_comm IS NOT NULL THEN 'the thread ' || c.on_comm ELSE @thread_of(c.on_comm, q.name, q.pid) END END,
       coalesce(c.on_target, c.idle_target), c.on_call) || coalesce(format(', by way of {} ({})', u.name, u.pid), '') || CASE WHEN c.lock IS NULL THEN c.way_call ELSE '' END || CASE WHEN 2 * i.wait_ns > c.wait_ns THEN ', most of it for ' || i.file ELSE '' END || c.holder || coalesce(format(' ({}, to judge by its requests)', y.likely_name), '') || coalesce(v.text, '') ||
       CASE WHEN r.upid = c.upid THEN format(': that is its own address, so it and {} ({}) wait for each other', coalesce(q.name, '?'), q.pid)
         WHEN r.upid IS NOT NULL THEN format(', where {} ({}) waits for {} ({}) meanwhile: they wait for each other', coalesce(o.name, '?'), o.pid, coalesce(p.name, '?'), p.pid) ELSE '' END ||

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import http.client
 import io
 import json
 import socket
 import tarfile
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -111,6 +113,20 @@ def test_a_manifest_is_untrusted(bounded: Running, manifest: bytes) -> None:
         answer = client.post("/v1/captures", params={"name": "x"}, content=archive(manifest, ("a", b"x")), timeout=60)
         assert answer.status_code in (201, 422), answer.text
         assert client.get("/v1/health", timeout=SOON_S).status_code == 200
+
+
+def test_one_who_asks_again_and_again_may_go_on(bounded: Running) -> None:
+    """Whenever the server looks, it waits for the next head: that uses up no patience."""
+    connection = http.client.HTTPConnection("127.0.0.1", bounded.port, timeout=SOON_S)
+    connection.connect()
+    # httpx would make another connection without a word.
+    connection.auto_open = 0
+    end = time.monotonic() + 3 * PATIENCE_S
+    with closing(connection):
+        while time.monotonic() < end:
+            connection.request("GET", "/v1/health")
+            assert connection.getresponse().read()
+            time.sleep(0.9 * CONNECTIONS["look_s"])
 
 
 def test_a_long_body_is_not_read(bounded: Running) -> None:

@@ -76,6 +76,8 @@ def test_the_first_outgoing_port_is_the_same_in_sql_and_in_the_importer() -> Non
         ("@due('a', 'timeout', 'b', NULL, 'poll')", "nothing that came, in vain, by b (in poll)"), ("@due('a', 'timeout', 'b', NULL, 'futex')", "a timed wait that nobody ended, by b (in futex)"),
         (f"x FROM (WITH {NO_SOURCE} SELECT @stranger(NULL) AS x)", False), (f"x FROM (WITH {OF_PERF} SELECT @stranger(NULL) AS x)", True),
         (f"x FROM (WITH {OF_PERF} SELECT @stranger(7) AS x)", False),
+        ("@thread_of('worker', 'shop', 7)", "the thread worker of shop (7)"), ("@thread_of('shop', 'shop', 7)", "shop (7)"), ("@thread_of(NULL, 'shop', 7)", "shop (7)"),
+        ("@thread_of('worker', NULL, 7)", "the thread worker of ? (7)"), ("@thread_of('worker', 'shop', NULL)", None),
         ("@step_ts(0, 10, 4)", 4), ("@step_ts(2, 10, 4)", 20),
         ("@step_interval(0, 10, 4, 95)", 6), ("@step_interval(2, 10, 4, 95)", 10), ("@step_interval(9, 10, 4, 95)", 5),
         ("list(step) FROM (SELECT @cut(5, 31, 10) AS step)", [0, 1, 2, 3]),

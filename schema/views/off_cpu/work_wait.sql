@@ -105,8 +105,7 @@ WITH setting AS (
       WHEN c.on_name = c.name AND c.comm_count = 1 THEN CASE c.on_comm WHEN c.name THEN 'a thread of its own' ELSE 'its thread ' || c.on_comm END
       WHEN c.on_name = c.name THEN format('{} of its threads ({} most)', c.comm_count, c.on_comm)
       WHEN c.on_count > 1 THEN format('{} processes {}', c.on_count, c.on_name)
-      WHEN c.comm_count = 1 AND c.on_comm <> c.on_name THEN format('the thread {} of {} ({})', c.on_comm, c.on_name, c.on_pid)
-      ELSE format('{} ({})', c.on_name, c.on_pid) END AS on_shown
+      ELSE @thread_of(CASE c.comm_count WHEN 1 THEN c.on_comm END, c.on_name, c.on_pid) END AS on_shown
   FROM ordered AS c
   JOIN held_up AS e ON e.cause = c.cause AND e.on_name IS NOT DISTINCT FROM c.on_name AND e.on_target IS NOT DISTINCT FROM c.on_target
   LEFT JOIN frame_label AS l ON l.frame_id = c.frame_id
