@@ -15,7 +15,7 @@ from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any, ClassVar
 
-from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from perfcase_api.settings import ConnectionLimits
 
@@ -77,7 +77,7 @@ class Connection(H11Protocol):
     _counted = ""
     _came_bytes = 0
     _waited_s = 0.0
-    _seen: tuple[str, int, RequestResponseCycle | None] = ("", 0, None)
+    _seen: tuple[str, int] = ("", 0)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, or refuse one too many."""
@@ -121,14 +121,14 @@ class Connection(H11Protocol):
         """Check whether the client made progress since the last check."""
         self._watch = self.loop.call_later(self.limits.look_s, self._look)
         waits_for, at_bytes = self._progress()
-        before, before_bytes, before_cycle = self._seen
-        self._seen = (waits_for, at_bytes, self.cycle)
-        # The head of a client that asks again and again is waited for each time: it sent one since.
-        if waits_for != before or self.cycle is not before_cycle:
+        before, before_bytes = self._seen
+        self._seen = (waits_for, at_bytes)
+        if waits_for != before:
             self._waited_s = 0.0
             return
-        least = self.limits.bytes_per_s_min * self.limits.look_s if waits_for in ("body", "reader") else None
-        if not waits_for or (least is not None and at_bytes - before_bytes >= least):
+        # One who asks again and again is between two requests each time, and got an answer since.
+        least = 1 if waits_for == "head" else self.limits.bytes_per_s_min * self.limits.look_s
+        if not waits_for or at_bytes - before_bytes >= least:
             self._waited_s = 0.0
             return
         self._waited_s += self.limits.look_s
@@ -143,7 +143,7 @@ class Connection(H11Protocol):
             return "reader", self.transport.given_bytes - unsent  # type: ignore[attr-defined]
         cycle = self.cycle
         if cycle is None or cycle.response_complete:
-            return "head", 0
+            return "head", self.transport.given_bytes  # type: ignore[attr-defined]
         if cycle.more_body and not self.flow.read_paused and not cycle.waiting_for_100_continue:
             return "body", self._came_bytes
         return "", 0

@@ -83,7 +83,7 @@ def sweep(target: Path) -> None:
     """Remove what a process left that was killed when the place was whole already. It does nothing while another one writes there."""
     path = _lock_file(target)
     with suppress(OSError):
-        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(path, handle):
@@ -95,10 +95,10 @@ def sweep(target: Path) -> None:
 
 def exchange(one: Path, other: Path) -> None:
     """Exchange the names of two folders, atomically if the system can (renameat2, Linux 3.15)."""
-    at_cwd, exchange = -100, 2
+    at_cwd, at_once = -100, 2
     libc = ctypes.CDLL(None, use_errno=True)
     renameat2 = getattr(libc, "renameat2", None)
-    if renameat2 is None or renameat2(at_cwd, os.fsencode(one), at_cwd, os.fsencode(other), exchange) != 0:
+    if renameat2 is None or renameat2(at_cwd, os.fsencode(one), at_cwd, os.fsencode(other), at_once) != 0:
         put_in_place(one, other)
 
 
