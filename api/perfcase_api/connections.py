@@ -126,7 +126,7 @@ class Connection(H11Protocol):
         if waits_for != before:
             self._waited_s = 0.0
             return
-        # One who asks again and again is between two requests each time, and got an answer since.
+        # A client that polls is between two requests at each look, and got an answer since the last one.
         least = 1 if waits_for == "head" else self.limits.bytes_per_s_min * self.limits.look_s
         if not waits_for or at_bytes - before_bytes >= least:
             self._waited_s = 0.0
