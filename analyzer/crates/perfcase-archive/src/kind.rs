@@ -112,8 +112,13 @@ pub(crate) fn kind_by_content(path: &str, sniffed: Sniffed) -> MemberKind {
     }
 }
 
-/// `data.0`, `data.1`, … in a directory that perf made.
+/// `data.0`, `data.1`, … in a directory that perf made, one for each of its threads. It has at most one for each CPU, and Linux has
+/// 8,192 CPUs at most (its Kconfig): a longer number is not perf's, and would count as many files as missing.
 pub(crate) fn is_perf_part(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    name.strip_prefix("data.").is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+    name.strip_prefix("data.").is_some_and(|number| {
+        (1..=4).contains(&number.len())
+            && number.bytes().all(|b| b.is_ascii_digit())
+            && (number == "0" || !number.starts_with('0'))
+    })
 }

@@ -213,6 +213,8 @@ fn what_is_no_capture_says_what_it_is() {
         ("f", b"\x7fELF....", "an ELF file"),
         ("f", b"plain text\n", "its first bytes are those of no format perfcase reads"),
         ("data.0", b"records\n", "a part of a folder that perf record --threads wrote: give the folder"),
+        ("data.01", b"records\n", "its first bytes are those of no format perfcase reads"),
+        ("data.4294967294", b"records\n", "its first bytes are those of no format perfcase reads"),
     ] {
         let (_dir, path) = file(name, bytes);
         let error = Capture::open(&path).unwrap_err();
