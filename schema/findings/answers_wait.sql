@@ -139,8 +139,8 @@ WITH threshold AS (
   QUALIFY row_number() OVER (PARTITION BY w.upid, w.on_target ORDER BY sum(d.request_count) DESC, d.device) = 1
 ), neighbour AS (
   -- Who else kept that disk busy meanwhile: the one that sent half of its requests or of its bytes.
-  SELECT k.upid, k.on_target, format('; meanwhile {} ({}) sent {:.1f} % of the {:,} requests to {} that were traced, {:.1f} % of {:.1f} MB', coalesce(d.title, d.process, '?'), d.pid,
-    100 * d.request_ratio, @whole(d.request_count / d.request_ratio), coalesce(d.device_name, d.device), coalesce(100 * d.bytes_ratio, 0), coalesce(d.request_bytes / d.bytes_ratio, 0) / 1e6) AS text
+  SELECT k.upid, k.on_target, format('; meanwhile {} ({}) sent {:.1f} % of the {:,} requests to {} that were traced, {:.1f} % of {}', coalesce(d.title, d.process, '?'), d.pid,
+    100 * d.request_ratio, @whole(d.request_count / d.request_ratio), coalesce(d.device_name, d.device), coalesce(100 * d.bytes_ratio, 0), @size(coalesce(d.request_bytes / d.bytes_ratio, 0))) AS text
   FROM disk AS k
   JOIN disk_by_process AS d USING (device)
   CROSS JOIN threshold AS h

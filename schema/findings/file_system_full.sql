@@ -26,7 +26,7 @@ WITH threshold AS (
   SELECT * FROM writable
   QUALIFY NOT is_overlay OR row_number() OVER (PARTITION BY ts_ns, total_bytes, inode_count ORDER BY is_overlay, mount_point) = 1
 ), part AS (
-  SELECT mount_point, file_system, device, ts_ns, 'space' AS kind, used_ratio, available_bytes, format('{} of {} left', format_bytes(available_bytes), format_bytes(total_bytes)) AS room
+  SELECT mount_point, file_system, device, ts_ns, 'space' AS kind, used_ratio, available_bytes, format('{} of {} left', @size(available_bytes), @size(total_bytes)) AS room
   FROM own
   UNION ALL
   SELECT mount_point, file_system, device, ts_ns, 'inodes', inode_used_ratio, 0, format('{} of {} left', inode_count - used_inode_count, inode_count)

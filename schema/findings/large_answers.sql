@@ -37,8 +37,8 @@ WITH threshold AS (
 )
 SELECT
   'warning' AS severity, format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject,
-  format('{:,} requests read {:.1f} MB of {} each, in {:,.0f} reads, and answered with {:.1f} kB: from the question to the last byte passed {:.1f} ms of the {:.1f} ms that they took on average', x.request_count,
-    x.bytes / x.request_count / 1e6, x.peer, x.read_count / x.request_count, x.write_bytes / x.request_count / 1e3, x.took_ns / x.request_count / 1e6, x.duration_ns / x.request_count / 1e6) AS message,
+  format('{:,} requests read {} of {} each, in {:,.0f} reads, and answered with {}: from the question to the last byte passed {:.1f} ms of the {:.1f} ms that they took on average', x.request_count,
+    @size(x.bytes / x.request_count), x.peer, x.read_count / x.request_count, @size(x.write_bytes / x.request_count), x.took_ns / x.request_count / 1e6, x.duration_ns / x.request_count / 1e6) AS message,
   @whole(x.took_ns) AS cost_ns, ['peer ' || x.peer] AS about
 FROM total AS x
 JOIN process AS p USING (upid)

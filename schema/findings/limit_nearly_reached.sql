@@ -28,8 +28,8 @@ SELECT
   @severity(false, m.used_ratio >= h.warning_ratio) AS severity,
   CASE WHEN m.cgroup IS NULL THEN m.limited ELSE m.cgroup || ': ' || replace(m.limited, ' of a control group', '') END AS subject,
   format('{:.1f} % was in use at {:.2f} s: {} of {}{}', 100 * m.used_ratio, m.ts_ns / 1e9,
-    CASE m.unit WHEN 'bytes' THEN format_bytes(m.used_value) ELSE m.used_value::VARCHAR END,
-    CASE m.unit WHEN 'bytes' THEN format_bytes(m.limit_value) WHEN 'pages' THEN m.limit_value || ' pages' ELSE m.limit_value::VARCHAR END,
+    CASE m.unit WHEN 'bytes' THEN @size(m.used_value) ELSE m.used_value::VARCHAR END,
+    CASE m.unit WHEN 'bytes' THEN @size(m.limit_value) WHEN 'pages' THEN m.limit_value || ' pages' ELSE m.limit_value::VARCHAR END,
     CASE WHEN m.setting IS NULL THEN '' ELSE ' (' || m.setting || ')' END) AS message
 FROM most AS m
 JOIN threshold AS h USING (limited)

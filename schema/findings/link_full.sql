@@ -28,7 +28,7 @@ SELECT
   @severity(false, b.full_ns >= h.warning_ratio * b.duration_ns) AS severity, 'interface ' || b.interface AS subject,
   format('its link of {} was full for {:.1f} s, {:.1f} % of the time: {} were {} in these; {:.1f} % at most',
     CASE WHEN b.speed_bits_per_s < 1e9 THEN format('{:.0f} Mbit/s', b.speed_bits_per_s / 1e6) ELSE format('{:.1f} Gbit/s', b.speed_bits_per_s / 1e9) END,
-    b.full_ns / 1e9, 100 * b.full_ns / b.duration_ns, format_bytes(@whole(greatest(b.rx_bytes, b.tx_bytes))), CASE WHEN b.rx_bytes > b.tx_bytes THEN 'received' ELSE 'sent' END,
+    b.full_ns / 1e9, 100 * b.full_ns / b.duration_ns, @size(greatest(b.rx_bytes, b.tx_bytes)), CASE WHEN b.rx_bytes > b.tx_bytes THEN 'received' ELSE 'sent' END,
     100 * b.most_ratio) AS message
 FROM busy AS b
 CROSS JOIN threshold AS h

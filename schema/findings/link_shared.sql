@@ -61,8 +61,8 @@ WITH threshold AS (
 )
 SELECT
   'warning' AS severity, format('{} ({}) to {}', coalesce(p.name, '?'), p.pid, f.peer) AS subject,
-  format('a round trip takes {:.1f} ms, by {:.1f} ms at best on this way, while {} ({}) sends {:.1f} MB to {}: {} answers waited {:.2f} s for that, {:.1f} % of the time that they took', f.rtt_ns / 1e6, f.least_ns / 1e6,
-    coalesce(o.name, '?'), o.pid, f.bytes / 1e6, f.other_peer, @whole(f.answer_count), f.wait_ns / 1e9, 100 * f.wait_ns / f.gap_ns) AS message,
+  format('a round trip takes {:.1f} ms, by {:.1f} ms at best on this way, while {} ({}) sends {} to {}: {} answers waited {:.2f} s for that, {:.1f} % of the time that they took', f.rtt_ns / 1e6, f.least_ns / 1e6,
+    coalesce(o.name, '?'), o.pid, @size(f.bytes), f.other_peer, @whole(f.answer_count), f.wait_ns / 1e9, 100 * f.wait_ns / f.gap_ns) AS message,
   @whole(f.wait_ns) AS cost_ns, ['peer ' || f.peer] AS about
 FROM found AS f
 JOIN process AS p USING (upid)

@@ -86,8 +86,8 @@ SELECT
   @severity(false, g.hours_left <= h.warning_h AND NOT g.is_collected) AS severity,
   format('{} ({})', coalesce(g.name, '?'), g.pid) AS subject,
   format('{} memory went from {} to {} in {:.1f} s ({} snapshots, R² {:.3f}): {} an hour{}{}',
-    CASE WHEN g.is_anon THEN 'anonymous' ELSE 'resident' END, format_bytes(@whole(g.first_bytes)), format_bytes(@whole(g.last_bytes)),
-    g.length_ns / 1e9, g.snapshots, g.fit, format_bytes(@whole(g.bytes_per_h)),
+    CASE WHEN g.is_anon THEN 'anonymous' ELSE 'resident' END, @size(g.first_bytes), @size(g.last_bytes),
+    g.length_ns / 1e9, g.snapshots, g.fit, @size(g.bytes_per_h),
     CASE WHEN g.hours_left < 1000 THEN format('; at this rate {} is full in {:.2f} h', CASE WHEN g.is_limited THEN 'its control group' ELSE 'the memory' END, g.hours_left) ELSE '' END,
     CASE WHEN g.is_collected THEN '; its garbage collector lets the heap grow up to a limit' ELSE '' END) AS message, ['threads of process ' || g.upid] AS about
 FROM growing AS g

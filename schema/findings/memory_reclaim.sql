@@ -58,10 +58,10 @@ SELECT
   concat_ws('; ',
     CASE WHEN t.is_killed THEN CASE t.kills WHEN 1 THEN '1 process was' ELSE @whole(t.kills) || ' processes were' END || ' killed by the OOM killer' END,
     CASE WHEN t.is_of_group THEN format('the group met its memory limit{} {} times',
-      CASE WHEN t.limit_bytes IS NULL THEN '' ELSE ' of ' || format_bytes(@whole(t.limit_bytes)) END, @whole(coalesce(t.hits, 0))) END,
+      CASE WHEN t.limit_bytes IS NULL THEN '' ELSE ' of ' || @size(t.limit_bytes) END, @whole(coalesce(t.hits, 0))) END,
     format('in {:.1f} s threads scanned {} in direct reclaim, {} were swapped in and {} out', t.s,
-      format_bytes(@whole(coalesce(t.scanned_bytes, 0))), format_bytes(@whole(coalesce(t.in_bytes, 0))),
-      format_bytes(@whole(coalesce(t.out_bytes, 0)))),
+      @size(coalesce(t.scanned_bytes, 0)), @size(coalesce(t.in_bytes, 0)),
+      @size(coalesce(t.out_bytes, 0))),
     CASE WHEN t.some_ratio IS NOT NULL THEN format('some thread waited for memory {:.2f} s ({:.1f} %)', t.some_ns / 1e9, 100 * t.some_ratio) END
   ) AS message,
   -- Whenever some thread waited, one or more did. The killed lost all that they had under way.

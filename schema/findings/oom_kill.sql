@@ -35,7 +35,7 @@ SELECT
   format('the kernel killed it at {:.2f} s: {}{}{}', k.ts_ns / 1e9,
     CASE WHEN k.is_of_group THEN 'the memory limit of ' || coalesce(k.limit_cgroup, 'its control group') || ' was met' ELSE 'the memory of the host was used up' END,
     CASE WHEN k.cgroup IS NULL OR k.cgroup IS NOT DISTINCT FROM k.limit_cgroup THEN '' ELSE '; it was in ' || k.cgroup END,
-    CASE WHEN k.anon_kib IS NULL THEN '' ELSE format('; it had {:.1f} MiB of its own', k.anon_kib / 1024) END) AS message,
+    CASE WHEN k.anon_kib IS NULL THEN '' ELSE format('; it had {} of its own', @size(@product(k.anon_kib, 1024))) END) AS message,
   -- All that it had under way failed.
   1::DOUBLE AS failed_ratio
 FROM killed AS k

@@ -64,12 +64,13 @@ WITH threshold AS (
 SELECT
   @severity(f.refault_ratio >= h.critical_ratio, true) AS severity,
   'the page cache' AS subject,
-  format('{:.1f} MB of {:.1f} MB that were read from storage, {:.1f} %, had been in memory and had been dropped: {:.1f} MB/s{}{}{}',
+  format('{} of {} that were read from storage, {:.1f} %, had been in memory and had been dropped: {}/s{}{}{}',
     -- Some that came back were read before the first snapshot, or by readahead.
-    least(f.refault_bytes, f.read_bytes) / 1e6, f.read_bytes / 1e6, 100 * f.refault_ratio, least(f.refault_bytes, f.read_bytes) * 1e3 / f.interval_ns,
-    CASE WHEN f.cache_bytes IS NULL THEN '' ELSE format('; the cache held {:.1f} MB at most', f.cache_bytes / 1e6) END,
-    CASE WHEN f.name IS NULL THEN '' ELSE format('; {} ({}) read most, {:.1f} MB of a file of {:.1f} MB or more', f.name, f.pid, f.most_bytes / 1e6, f.extent_bytes / 1e6) END,
-    CASE WHEN f.cgroup IS NULL THEN '' ELSE format('; {} was {} times at its memory limit of {:.1f} MB', f.cgroup, f.hit_count, f.limit_bytes / 1e6) END) AS message,
+    @size(least(f.refault_bytes, f.read_bytes)), @size(f.read_bytes), 100 * f.refault_ratio,
+    @size(least(f.refault_bytes, f.read_bytes) * 1e9 / f.interval_ns),
+    CASE WHEN f.cache_bytes IS NULL THEN '' ELSE format('; the cache held {} at most', @size(f.cache_bytes)) END,
+    CASE WHEN f.name IS NULL THEN '' ELSE format('; {} ({}) read most, {} of a file of {} or more', f.name, f.pid, @size(f.most_bytes), @size(f.extent_bytes)) END,
+    CASE WHEN f.cgroup IS NULL THEN '' ELSE format('; {} was {} times at its memory limit of {}', f.cgroup, f.hit_count, @size(f.limit_bytes)) END) AS message,
   -- The part of the waits for disks that is as large as that of the reads.
   @whole(f.refault_ratio * (SELECT sum(wait_ns) FROM disk_wait)) AS cost_ns,
   (SELECT list('disk ' || device) FROM disk_wait WHERE wait_ns > 0 AND device IS NOT NULL) AS about

@@ -50,7 +50,7 @@ WITH threshold AS (
 SELECT
   @severity(false, w.wait_ns >= h.warning_ratio * x.total_ns) AS severity, format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject,
   format('it forked {} times, from {:.2f} s on, which took {:.1f} ms on average, the longest {:.1f} ms{}; others waited {:.2f} s for it meanwhile, most {}', n.fork_count, n.first_ns / 1e9, n.fork_ns_avg / 1e6,
-    n.fork_ns_max / 1e6, coalesce(format(' (its memory: {:.2f} GiB)', m.resident_bytes / 1073741824), ''), w.wait_ns / 1e9, w.comm) AS message,
+    n.fork_ns_max / 1e6, coalesce(format(' (its memory: {})', @size(m.resident_bytes)), ''), w.wait_ns / 1e9, w.comm) AS message,
   @whole(w.wait_ns) AS cost_ns, coalesce((SELECT list('requests of ' || a.address) FROM service_address AS a WHERE a.upid = n.upid), []) AS about
 FROM total AS n
 JOIN waited AS w USING (upid)

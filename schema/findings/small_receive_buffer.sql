@@ -45,8 +45,8 @@ WITH threshold AS (
 )
 SELECT
   @severity(t.took_ns >= h.critical_ratio * c.duration_ns, true) AS severity, format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject,
-  format('{} answers of {} had {:.1f} kB on average and came in {:.1f} pieces each, {:.2f} ms from the first to the last: the receive buffer of {} has {:.1f} kB', @whole(t.answer_count),
-    t.peer, t.bytes / 1e3, t.piece_count, t.took_avg_ns / 1e6, CASE t.socket_count WHEN 1 THEN 'its socket' ELSE format('its {} sockets', @whole(t.socket_count)) END, t.buffer_bytes / 1e3) AS message,
+  format('{} answers of {} had {} on average and came in {:.1f} pieces each, {:.2f} ms from the first to the last: the receive buffer of {} has {}', @whole(t.answer_count),
+    t.peer, @size(t.bytes), t.piece_count, t.took_avg_ns / 1e6, CASE t.socket_count WHEN 1 THEN 'its socket' ELSE format('its {} sockets', @whole(t.socket_count)) END, @size(t.buffer_bytes)) AS message,
   @whole(t.took_ns) AS cost_ns, ['peer ' || t.peer] AS about
 FROM total AS t
 JOIN process AS p USING (upid)

@@ -48,9 +48,9 @@ WITH threshold AS (
 )
 SELECT
   @severity(w.write_ns >= h.critical_ratio * c.duration_ns, true) AS severity, format('{} ({})', coalesce(p.name, '?'), p.pid) AS subject,
-  format('{:,} writes to {}{} took {:.2f} s, {:.1f} ms on average: the send buffer of {} has {:.1f} kB, and was the limit for {:.1f} % of the time that data were under way{}', @whole(w.call_count), t.peer,
+  format('{:,} writes to {}{} took {:.2f} s, {:.1f} ms on average: the send buffer of {} has {}, and was the limit for {:.1f} % of the time that data were under way{}', @whole(w.call_count), t.peer,
     CASE t.socket_count WHEN 1 THEN '' ELSE format(' and {} more', t.socket_count - 1) END, w.write_ns / 1e9, w.write_ns / w.call_count / 1e6,
-    CASE t.socket_count WHEN 1 THEN 'its socket' ELSE format('its {} sockets', t.socket_count) END, t.buffer_bytes / 1e3, 100 * t.limited_ratio,
+    CASE t.socket_count WHEN 1 THEN 'its socket' ELSE format('its {} sockets', t.socket_count) END, @size(t.buffer_bytes), 100 * t.limited_ratio,
     coalesce(format('; there and back takes {:.1f} ms', t.rtt_ns / 1e6), '')) AS message,
   @whole(w.write_ns) AS cost_ns, t.about
 FROM total AS t

@@ -84,8 +84,8 @@ WITH threshold AS (
 ), main_disk AS (
   SELECT upid, device FROM disk_by_process WHERE upid IN (SELECT upid FROM total) QUALIFY row_number() OVER (PARTITION BY upid ORDER BY request_count DESC, device) = 1
 ), neighbour AS (
-  SELECT m.upid, format('; meanwhile {} ({}) sent {:.1f} % of the {:,} requests to {} that were traced, {:.1f} % of {:.1f} MB', coalesce(d.title, d.process, '?'), d.pid,
-    100 * d.request_ratio, @whole(d.request_count / d.request_ratio), coalesce(d.device_name, d.device), coalesce(100 * d.bytes_ratio, 0), coalesce(d.request_bytes / d.bytes_ratio, 0) / 1e6) AS text
+  SELECT m.upid, format('; meanwhile {} ({}) sent {:.1f} % of the {:,} requests to {} that were traced, {:.1f} % of {}', coalesce(d.title, d.process, '?'), d.pid,
+    100 * d.request_ratio, @whole(d.request_count / d.request_ratio), coalesce(d.device_name, d.device), coalesce(100 * d.bytes_ratio, 0), @size(coalesce(d.request_bytes / d.bytes_ratio, 0))) AS text
   FROM main_disk AS m
   JOIN total AS x USING (upid)
   JOIN disk_by_process AS d USING (device)

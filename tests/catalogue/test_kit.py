@@ -78,6 +78,8 @@ def test_the_first_outgoing_port_is_the_same_in_sql_and_in_the_importer() -> Non
         (f"x FROM (WITH {OF_PERF} SELECT @stranger(7) AS x)", False),
         ("@thread_of('worker', 'shop', 7)", "the thread worker of shop (7)"), ("@thread_of('shop', 'shop', 7)", "shop (7)"), ("@thread_of(NULL, 'shop', 7)", "shop (7)"),
         ("@thread_of('worker', NULL, 7)", "the thread worker of ? (7)"), ("@thread_of('worker', 'shop', NULL)", None),
+        ("@size(0)", "0 B"), ("@size(1023)", "1023 B"), ("@size(1024)", "1.0 KiB"), ("@size(100000)", "97.7 KiB"), ("@size(1048576)", "1.0 MiB"), ("@size(5368709120)", "5.0 GiB"),
+        ("@size(1099511627776)", "1.0 TiB"), ("@size(NULL)", None), ("@size(-9223372036854775808)", "-9223372036854775808 B"), (f"@size({LARGEST})", "8388608.0 TiB"),
         ("@step_ts(0, 10, 4)", 4), ("@step_ts(2, 10, 4)", 20),
         ("@step_interval(0, 10, 4, 95)", 6), ("@step_interval(2, 10, 4, 95)", 10), ("@step_interval(9, 10, 4, 95)", 5),
         ("list(step) FROM (SELECT @cut(5, 31, 10) AS step)", [0, 1, 2, 3]),

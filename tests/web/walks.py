@@ -123,7 +123,7 @@ WALKS = (
     Walk(
         "cache", ("e-page-cache/larger",), "Why is a file read from the disk that was just read?",
         (opens("e-page-cache/larger"),),
-        "218.2 MB of 218.2 MB that were read from storage, 100.0 %, had been in memory and had been dropped",
+        "208.1 MiB of 208.1 MiB that were read from storage, 100.0 %, had been in memory and had been dropped",
     ),
     Walk(
         "preempted", ("x86_64-scheduling/x",), "Who takes the CPU from hog?",
