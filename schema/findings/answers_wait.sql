@@ -423,7 +423,7 @@ SELECT
   @whole(c.thread_ns) AS cost_ns,
   CASE WHEN y.likely_name IS NOT NULL THEN ['disk ' || y.likely_name] ELSE [] END || [CASE c.cause WHEN 'cpu_taken' THEN 'the CPUs' WHEN 'quota' THEN 'quota of process ' || c.on_upid
     WHEN 'disk' THEN 'disk ' || c.on_target WHEN 'network' THEN 'peer ' || c.on_target WHEN 'sleep' THEN 'peer ' || c.on_target
-    WHEN 'timeout' THEN 'timeouts of process ' || c.on_upid END] ||
+    WHEN 'timeout' THEN 'timeouts of process ' || c.on_upid END, CASE c.cause WHEN 'timeout' THEN 'peer ' || c.on_target END] ||
     coalesce((SELECT list('requests of ' || a.address) FROM service_address AS a JOIN owner AS f USING (upid) WHERE f.service_upid = c.upid), []) AS about
 FROM named AS c
 JOIN served AS s USING (upid)
