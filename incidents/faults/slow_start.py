@@ -13,6 +13,7 @@ from programs import nginx, wire
 CAUSE = "answers of nginx at 10.8.0.2:8080 take several round trips: its congestion window is small again after each idle time (slow start)"
 NAMED = r"10\.8\.0\.2.*(congestion window|slow start|cwnd)|(congestion window|slow start|cwnd).*10\.8\.0\.2"
 BLAMED = r"^browser .*(10\.8\.0\.2|network)"
+TRUE_ALSO = r"interface_drops|tcp_retransmits"  # windows that stay large fill the queue of the device (500 packets)
 MOVED = r"congestion window|slow start|cwnd"
 FELT = True
 
