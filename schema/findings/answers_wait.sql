@@ -14,6 +14,8 @@
 --   Rajkumar, Lehoczky, 1990). This is what the critical path of Perfetto's standard library has of a waker. The parts are told.
 --   Where another process ended more than half of those waits, or they were in one call that is not a wait for any news, the message says so: these are the edges of the critical path (Yang, Miller, 1988);
 --   and where another process was in the call that waits for the disk (wPerf, OSDI 2018: waiting is passed on).
+--   Where somebody with nothing to do was waited for on connections on which neither end had sent a byte yet, it says so: each may wait for the other's first word (a protocol in which the server greets first,
+--   RFC 5321, 3.1, behind a proxy that looks at what the client says first).
 --   Where a service waits for what another one does, that one's line says so, too. A disk whose request was not seen to end is the one to which those who waited sent half as many requests as they waited.
 --   Requests that have no answer by the end of the recording, although one was due (unanswered_ns of request), have waited at least that long: they count apart, if the longest waited 2 s or more, and more than half of their time was due to one cause
 --   other than work. Critical where half or more of the threads that read requests of the service have one.
@@ -335,6 +337,24 @@ WITH threshold AS (
   CROSS JOIN threshold AS h
   WHERE b.work = 'request' AND b.cause = 'no_work' AND b.depth > 0 AND d.peer IS NOT NULL
   QUALIFY row_number() OVER (PARTITION BY f.service_upid, coalesce(g.service_upid, o.upid) ORDER BY b.duration_ns DESC, b.ts_ns, b.utid) <= h.longest_count
+), first_word AS (
+  -- When the first byte came or went on each connection that was made in the recording, and on which somebody with nothing to do was waited for.
+  SELECT d.descriptor_id, min(s.exit_ts_ns) FILTER (s.ret > 0 AND s.name IN ('read', 'readv', 'recv', 'recvfrom', 'recvmsg', 'write', 'writev', 'send', 'sendto', 'sendmsg', 'sendfile', 'sendfile64', 'splice')) AS ts_ns
+  FROM descriptor AS d
+  JOIN syscall AS s USING (descriptor_id)
+  WHERE d.kind = 'socket' AND d.ts_ns IS NOT NULL AND d.descriptor_id IN (SELECT descriptor_id FROM blame WHERE work = 'request' AND cause = 'no_work' AND depth > 0)
+  GROUP BY d.descriptor_id
+), mute AS (
+  SELECT f.service_upid AS upid, coalesce(g.service_upid, o.upid) AS on_upid
+  FROM blame AS b
+  JOIN thread AS t USING (utid)
+  JOIN owner AS f ON f.upid = t.upid
+  JOIN thread AS o ON o.utid = b.on_utid
+  LEFT JOIN owner AS g ON g.upid = o.upid
+  LEFT JOIN first_word AS d USING (descriptor_id)
+  WHERE b.work = 'request' AND b.cause = 'no_work' AND b.depth > 0
+  GROUP BY f.service_upid, coalesce(g.service_upid, o.upid)
+  HAVING 2 * coalesce(sum(b.duration_ns) FILTER (d.descriptor_id IS NOT NULL AND coalesce(d.ts_ns > b.ts_ns, true)), 0) > sum(b.duration_ns)
 ), asker AS (
   -- The threads that ask over it.
   SELECT DISTINCT @plain_address(local) AS local, @plain_address(peer) AS peer, upid, utid FROM socket_turn WHERE is_client
@@ -380,7 +400,7 @@ WITH threshold AS (
   SELECT h.upid, h.on_upid, a.upid AS client_upid, sum(h.duration_ns) AS held_ns
   FROM held AS h
   JOIN (SELECT DISTINCT local, peer, upid FROM asker) AS a ON a.local = h.local AND (a.peer = h.peer OR h.peer IS NULL)
-  WHERE a.upid <> h.upid
+  WHERE a.upid NOT IN (SELECT f.upid FROM owner AS f WHERE f.service_upid = h.upid)
   GROUP BY h.upid, h.on_upid, a.upid
   QUALIFY row_number() OVER (PARTITION BY h.upid, h.on_upid ORDER BY sum(h.duration_ns) DESC, a.upid) = 1
 ), meanwhile AS (
@@ -418,12 +438,12 @@ SELECT
       CASE WHEN r.upid = c.upid THEN format(': that is its own address, so it and {} ({}) wait for each other', coalesce(q.name, '?'), q.pid)
         WHEN r.upid IS NOT NULL THEN format(', where {} ({}) waits for {} ({}) meanwhile: they wait for each other', coalesce(o.name, '?'), o.pid, coalesce(p.name, '?'), p.pid) ELSE '' END ||
       CASE WHEN c.cause = 'no_work' AND e.command_line IS NOT NULL THEN format('; its command line then: {}{}', left(e.command_line, h.shown_count),
-        CASE WHEN length(e.command_line) > h.shown_count THEN '…' ELSE '' END) ELSE '' END || CASE WHEN c.cause = 'no_work' THEN coalesce(n.text, '') WHEN c.cause = 'running' THEN coalesce(z.more, '') ELSE '' END END ||
+        CASE WHEN length(e.command_line) > h.shown_count THEN '…' ELSE '' END) ELSE '' END || CASE WHEN c.cause = 'no_work' THEN CASE WHEN k.upid IS NULL THEN '' ELSE '; neither end had sent a first byte on the connections that they waited on' END || coalesce(n.text, '') WHEN c.cause = 'running' THEN coalesce(z.more, '') ELSE '' END END ||
     coalesce(format('; that of who waited: {}{}', left(w.command_line, h.shown_count), CASE WHEN length(w.command_line) > h.shown_count THEN '…' ELSE '' END), '') || CASE WHEN c.on_upid = c.upid THEN coalesce(array_to_string(list_transform(j.waiting, lambda x: format('; {} waits for {}, too: {:,} requests', x.name, coalesce(p.name, '?'), x.request_count)), ''), '') ELSE '' END) AS message,
   @whole(c.thread_ns) AS cost_ns,
   CASE WHEN y.likely_name IS NOT NULL THEN ['disk ' || y.likely_name] ELSE [] END || [CASE c.cause WHEN 'cpu_taken' THEN 'the CPUs' WHEN 'quota' THEN 'quota of process ' || c.on_upid
     WHEN 'disk' THEN 'disk ' || c.on_target WHEN 'network' THEN 'peer ' || c.on_target WHEN 'sleep' THEN 'peer ' || c.on_target
-    WHEN 'timeout' THEN 'timeouts of process ' || c.on_upid END] ||
+    WHEN 'timeout' THEN 'timeouts of process ' || c.on_upid END] || CASE WHEN c.cause = 'timeout' AND c.on_target IS NOT NULL THEN ['peer ' || c.on_target] ELSE [] END ||
     coalesce((SELECT list('requests of ' || a.address) FROM service_address AS a JOIN owner AS f USING (upid) WHERE f.service_upid = c.upid), []) AS about
 FROM named AS c
 JOIN served AS s USING (upid)
@@ -433,6 +453,7 @@ LEFT JOIN process AS u ON u.upid = c.way_upid
 LEFT JOIN address AS d ON d.upid = c.upid
 LEFT JOIN title AS e ON e.upid = c.upid AND e.on_upid = c.on_upid
 LEFT JOIN behind AS n ON n.upid = c.upid AND n.on_upid = c.on_upid
+LEFT JOIN mute AS k ON k.upid = c.upid AND k.on_upid = c.on_upid
 LEFT JOIN own_title AS w ON w.upid = c.upid
 LEFT JOIN known AS z ON z.upid = c.upid AND z.on_comm IS NULL AND c.cause = 'running' AND c.on_upid = CASE WHEN z.is_sibling THEN z.upid ELSE z.on_upid END
 LEFT JOIN disk_file AS i ON c.cause = 'disk' AND i.upid = c.upid AND i.on_target = c.on_target

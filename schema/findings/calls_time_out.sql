@@ -8,13 +8,15 @@
 --   and of a server do not count, nor do messages that nobody answers (statistics, logs): a peer other than a name server that never answers
 --   counts on a socket that was made in the recording and on which it was asked three times at most. A warning from 1 s
 --   together, critical from a tenth of the recording. Where the peer is not known, the message has that of waits of the same program in the
---   same call that were as long, if all of these had one
+--   same call that were as long, if all of these had one. Where it is known of three such questions or more how long their connections were idle before, and this was longer than before any of ten or more questions of this process to this peer
+--   that had an answer, it says so: this comes by chance once in 286 (Mann, Whitney, 1947). A firewall or NAT that forgets idle connections drops what comes on them (RFC 5382, REQ-5)
 -- means: the question or its answer was lost, or the peer does not work. The user waits for the whole time, however fast everything
 --   else is. A name server that does not answer costs 5 s with the default of resolv.conf(5), before the next one is asked. Where
 --   the addresses of IPv4 and IPv6 are asked for at once, one lost answer is enough
 -- next: perfcase view syscall_log: the question, the wait, and what the program did then
 -- next: perfcase view socket_answer: whether, and how fast, this peer answers other questions
 -- next: perfcase view tcp_activity: whether segments were lost; and look at the peer
+-- next: where connections were idle before: keep-alive probes (tcp(7), TCP_KEEPIDLE), or a pool that closes a connection before the way forgets it
 -- about: what the process waited for in vain: the peer
 -- follows from: event_loop_computes, failing_calls, fd_leak, large_segments_lost, listen_overflow, service_asleep, slow_reader, standing_queue
 -- taught by: -
@@ -24,7 +26,7 @@
 --   AND s.name NOT LIKE 'futex%' AND s.name NOT LIKE '%nanosleep%' ORDER BY s.duration_ns DESC, s.ts_ns, t.tid
 WITH threshold AS (
   SELECT [500000000, 1000000000, 2000000000, 2500000000, 3000000000, 5000000000, 10000000000, 15000000000, 20000000000, 30000000000, 60000000000] AS round_ns,
-    0.01 AS round_ratio, 495000000 AS wait_ns, 1000000 AS look_ns, 3 AS question_count, 1000000000 AS warning_ns, 0.1 AS critical_ratio
+    0.01 AS round_ratio, 495000000 AS wait_ns, 1000000 AS look_ns, 3 AS question_count, 3 AS idle_count, 10 AS answer_count, 1000000000 AS warning_ns, 0.1 AS critical_ratio
 ), over AS (
   -- Few of many calls: all that follows is asked of these.
   SELECT s.utid, s.name, s.ts_ns, s.exit_ts_ns, s.duration_ns, s.descriptor_id, s.errno_name,
@@ -109,17 +111,34 @@ WITH threshold AS (
   WHERE f.kind = 'read' OR f.end_ts_ns <= f.next_ts_ns OR f.is_answering AND q.ts_ns < f.next_ts_ns OR c.ts_ns < f.next_ts_ns
 ), lost AS (
   -- A wait counts once: for the socket that was asked last.
-  SELECT utid, name, ts_ns, duration_ns, arg_max(descriptor_id, (question_ts_ns, descriptor_id)) AS descriptor_id
+  SELECT utid, name, ts_ns, duration_ns, arg_max(descriptor_id, (question_ts_ns, descriptor_id)) AS descriptor_id, max(question_ts_ns) AS question_ts_ns
   FROM given_up
   GROUP BY utid, name, ts_ns, duration_ns
   UNION ALL
-  SELECT utid, name, ts_ns, duration_ns, descriptor_id FROM over WHERE kind = 'connect'
+  SELECT utid, name, ts_ns, duration_ns, descriptor_id, NULL FROM over WHERE kind = 'connect'
+), asking AS (
+  -- Each question, for how long its connection was idle before, and whether an answer came next; of the first one in the recording that is not known.
+  SELECT u.descriptor_id, u.exit_ts_ns, max(u.idle_ns) AS idle_ns, bool_or(u.next_deed = 'answer') AS is_answered
+  FROM (
+    SELECT descriptor_id, exit_ts_ns, deed, is_connect, ts_ns - lag(exit_ts_ns) OVER use AS idle_ns, lead(deed) OVER use AS next_deed
+    FROM used
+    WINDOW use AS (PARTITION BY descriptor_id ORDER BY ts_ns, exit_ts_ns)
+  ) AS u
+  WHERE u.deed = 'question' AND NOT u.is_connect AND u.idle_ns IS NOT NULL
+  GROUP BY u.descriptor_id, u.exit_ts_ns
+), sooner AS (
+  SELECT p.upid, p.peer, count(*) AS answer_count, max(a.idle_ns) AS idle_ns
+  FROM asking AS a
+  JOIN place AS p USING (descriptor_id)
+  WHERE a.is_answered
+  GROUP BY p.upid, p.peer
 ), named AS (
-  SELECT l.utid, t.upid, t.pid, coalesce(p.name, t.comm) AS process, l.name, l.ts_ns, l.duration_ns, d.peer
+  SELECT l.utid, t.upid, t.pid, coalesce(p.name, t.comm) AS process, l.name, l.ts_ns, l.duration_ns, d.peer, a.idle_ns
   FROM lost AS l
   JOIN thread AS t USING (utid)
   LEFT JOIN process AS p USING (upid)
   LEFT JOIN descriptor AS d USING (descriptor_id)
+  LEFT JOIN asking AS a ON a.descriptor_id = l.descriptor_id AND a.exit_ts_ns = l.question_ts_ns
 ), alike AS (
   -- A socket that was open between two readings of the descriptors has no name: waits of its program in this call of the same length have.
   SELECT process, name, any_value(peer) AS peer, count(*) AS wait_count, min(duration_ns) AS shortest_ns, max(duration_ns) AS longest_ns
@@ -129,18 +148,20 @@ WITH threshold AS (
   HAVING min(peer) = max(peer)
 ), total AS (
   SELECT upid, pid, process, peer, name, count(*) AS wait_count, count(DISTINCT utid) AS thread_count, sum(duration_ns) AS wait_ns,
-    max(duration_ns) AS longest_ns, min(duration_ns) AS shortest_ns
+    max(duration_ns) AS longest_ns, min(duration_ns) AS shortest_ns, count(idle_ns) AS idle_count, min(idle_ns) AS idle_ns
   FROM named
   GROUP BY upid, pid, process, peer, name
 )
 SELECT
   @severity(x.wait_ns / c.duration_ns / x.thread_count >= h.critical_ratio, x.wait_ns >= h.warning_ns) AS severity,
   format('{} ({})', coalesce(x.process, '?'), coalesce(x.pid::VARCHAR, '?')) AS subject,
-  format('{} of {} ended without {} {}{} when the time was over: {:.2f} s in all, the longest {:.2f} s{}',
+  format('{} of {} ended without {} {}{} when the time was over: {:.2f} s in all, the longest {:.2f} s{}{}',
     CASE x.wait_count WHEN 1 THEN 'a wait' ELSE x.wait_count || ' waits' END, x.name,
     CASE x.name WHEN 'connect' THEN 'a connection to' ELSE 'an answer of' END,
     CASE WHEN regexp_matches(x.peer, ':53$') THEN 'a name server (DNS), ' ELSE '' END, coalesce(x.peer, 'a peer that the capture does not name'),
     x.wait_ns / 1e9, x.longest_ns / 1e9,
+    CASE WHEN x.idle_count >= h.idle_count AND s.answer_count >= h.answer_count AND s.idle_ns < x.idle_ns THEN
+      format('; {} of these questions went out on connections that were idle for {:.2f} s or longer before, while {} after {:.2f} s or less had an answer', x.idle_count, x.idle_ns / 1e9, s.answer_count, s.idle_ns / 1e9) ELSE '' END,
     coalesce(format('; {} of {}, as long and with a known peer, {} for {}{}', CASE l.wait_count WHEN 1 THEN 'a wait' ELSE l.wait_count || ' waits' END, x.process,
       CASE l.wait_count WHEN 1 THEN 'was' ELSE 'were' END, CASE WHEN regexp_matches(l.peer, ':53$') THEN 'a name server (DNS), ' ELSE '' END, l.peer), '')) AS message,
   @whole(x.wait_ns) AS cost_ns, ['timeouts of process ' || x.upid, 'peer ' || coalesce(x.peer, l.peer)] AS about
@@ -148,4 +169,5 @@ FROM total AS x
 CROSS JOIN threshold AS h
 LEFT JOIN alike AS l ON x.peer IS NULL AND l.process = x.process AND l.name = x.name
   AND x.longest_ns <= (1 + h.round_ratio) * l.longest_ns AND x.shortest_ns >= (1 - h.round_ratio) * l.shortest_ns
+LEFT JOIN sooner AS s ON s.upid = x.upid AND s.peer = x.peer
 JOIN recorded_span AS c ON c.table_name = 'syscall' AND c.duration_ns > 0
