@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
+SAMPLE = HERE.parents[1] / "sample-captures" / "c-blocking-call" / "post.perfcase"
 READ = "cat (the file from the page cache)"
 FOLDER = Path(os.environ.get("PERFCASE_BENCH_DIR", "/var/tmp/perfcase-bench"))
 _CALLS = ("-e", "raw_syscalls:*", "-e", "sched:sched_switch", "-e", "sched:sched_wakeup")
@@ -75,6 +76,11 @@ def _big(name: str, megabytes: int, peers: tuple[str, ...], *, is_long: bool = F
 
 _PERF = ("perf script", "perf report", "perf sched timehist", "perf trace -s", "perf data convert", "Perfetto")
 CAPTURES = (
+    Capture(
+        "default", "what the recorder takes of a service by default, of every kind: nearly all rules and views have something to work out", "default.perfcase",
+        ("cp", str(SAMPLE), "{file}"),
+        (),
+    ),
     _big("50MB", 50, _PERF),
     _big("350MB", 350, _PERF),
     _big("1GB", 1100, ("perf script", "perf sched timehist", "perf trace -s")),
