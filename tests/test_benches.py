@@ -48,7 +48,7 @@ def test_the_suite_writes_a_table_and_json(tmp_path: Path) -> None:
         [sys.executable, BENCHES / "suite.py", "--captures", "x"], capture_output=True, text=True, check=False
     )
     assert wrong.returncode == 2
-    assert "no capture x: there are 50MB, 350MB" in wrong.stderr
+    assert "no capture x: there are default, 50MB, 350MB" in wrong.stderr
 
 
 def test_snapshots_of_proc_are_imported(tmp_path: Path) -> None:
