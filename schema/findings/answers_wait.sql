@@ -296,17 +296,21 @@ WITH threshold AS (
   CROSS JOIN threshold AS h
   GROUP BY a.upid, a.on_upid, a.on_comm
   HAVING sum(a.wait_ns) > any_value(h.share_ratio * s.total_ns) AND coalesce(sum(a.wait_ns) FILTER (a.cause = 'not_recorded'), 0) < any_value(h.unknown_ratio) * sum(a.wait_ns)
+), idle_wait AS (
+  -- Waits of requests for somebody that had nothing to do.
+  SELECT f.service_upid AS upid, coalesce(g.service_upid, o.upid) AS on_upid, o.upid AS idle_upid, b.utid, b.ts_ns, b.duration_ns, b.descriptor_id, b.on_descriptor_id
+  FROM blame AS b
+  JOIN thread AS t USING (utid)
+  JOIN owner AS f ON f.upid = t.upid
+  JOIN thread AS o ON o.utid = b.on_utid
+  LEFT JOIN owner AS g ON g.upid = o.upid
+  WHERE b.work = 'request' AND b.cause = 'no_work' AND b.depth > 0
 ), title AS (
   SELECT upid, on_upid, mode(command_line ORDER BY command_line) AS command_line
   FROM (
-    SELECT DISTINCT f.service_upid AS upid, coalesce(g.service_upid, o.upid) AS on_upid, r.ts_ns, r.command_line
-    FROM blame AS b
-    JOIN thread AS t USING (utid)
-    JOIN owner AS f ON f.upid = t.upid
-    JOIN thread AS o ON o.utid = b.on_utid
-    LEFT JOIN owner AS g ON g.upid = o.upid
-    JOIN reading AS r ON r.upid = o.upid AND r.ts_ns BETWEEN b.ts_ns AND b.ts_ns + b.duration_ns
-    WHERE b.work = 'request' AND b.cause = 'no_work' AND b.depth > 0
+    SELECT DISTINCT w.upid, w.on_upid, r.ts_ns, r.command_line
+    FROM idle_wait AS w
+    JOIN reading AS r ON r.upid = w.idle_upid AND r.ts_ns BETWEEN w.ts_ns AND w.ts_ns + w.duration_ns
   )
   GROUP BY upid, on_upid
 ), awaited_title AS (
@@ -325,36 +329,26 @@ WITH threshold AS (
   )
   GROUP BY upid, on_upid
 ), held AS (
-  -- The longest times in which somebody that had nothing to do held what was needed, and the connection of its client.
-  SELECT f.service_upid AS upid, coalesce(g.service_upid, o.upid) AS on_upid, b.ts_ns, b.ts_ns + b.duration_ns AS end_ns, b.duration_ns,
-    @plain_address(d.peer) AS local, @plain_address(d.local) AS peer
-  FROM blame AS b
-  JOIN thread AS t USING (utid)
-  JOIN owner AS f ON f.upid = t.upid
-  JOIN thread AS o ON o.utid = b.on_utid
-  LEFT JOIN owner AS g ON g.upid = o.upid
-  JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id
+  -- The longest of them, in which it held what was needed, and the connection of its client.
+  SELECT w.upid, w.on_upid, w.ts_ns, w.ts_ns + w.duration_ns AS end_ns, w.duration_ns, @plain_address(d.peer) AS local, @plain_address(d.local) AS peer
+  FROM idle_wait AS w
+  JOIN descriptor AS d ON d.descriptor_id = w.on_descriptor_id
   CROSS JOIN threshold AS h
-  WHERE b.work = 'request' AND b.cause = 'no_work' AND b.depth > 0 AND d.peer IS NOT NULL
-  QUALIFY row_number() OVER (PARTITION BY f.service_upid, coalesce(g.service_upid, o.upid) ORDER BY b.duration_ns DESC, b.ts_ns, b.utid) <= h.longest_count
+  WHERE d.peer IS NOT NULL
+  QUALIFY row_number() OVER (PARTITION BY w.upid, w.on_upid ORDER BY w.duration_ns DESC, w.ts_ns, w.utid) <= h.longest_count
 ), first_word AS (
-  -- When the first byte came or went on each connection that was made in the recording, and on which somebody with nothing to do was waited for.
+  -- When the first byte came or went on each connection that was made in the recording, and that they waited on.
   SELECT d.descriptor_id, min(s.exit_ts_ns) FILTER (s.ret > 0 AND s.name IN ('read', 'readv', 'recv', 'recvfrom', 'recvmsg', 'write', 'writev', 'send', 'sendto', 'sendmsg', 'sendfile', 'sendfile64', 'splice')) AS ts_ns
   FROM descriptor AS d
   JOIN syscall AS s USING (descriptor_id)
-  WHERE d.kind = 'socket' AND d.ts_ns IS NOT NULL AND d.descriptor_id IN (SELECT descriptor_id FROM blame WHERE work = 'request' AND cause = 'no_work' AND depth > 0)
+  WHERE d.kind = 'socket' AND d.ts_ns IS NOT NULL AND d.descriptor_id IN (SELECT descriptor_id FROM idle_wait)
   GROUP BY d.descriptor_id
 ), mute AS (
-  SELECT f.service_upid AS upid, coalesce(g.service_upid, o.upid) AS on_upid
-  FROM blame AS b
-  JOIN thread AS t USING (utid)
-  JOIN owner AS f ON f.upid = t.upid
-  JOIN thread AS o ON o.utid = b.on_utid
-  LEFT JOIN owner AS g ON g.upid = o.upid
+  SELECT w.upid, w.on_upid
+  FROM idle_wait AS w
   LEFT JOIN first_word AS d USING (descriptor_id)
-  WHERE b.work = 'request' AND b.cause = 'no_work' AND b.depth > 0
-  GROUP BY f.service_upid, coalesce(g.service_upid, o.upid)
-  HAVING 2 * coalesce(sum(b.duration_ns) FILTER (d.descriptor_id IS NOT NULL AND coalesce(d.ts_ns > b.ts_ns, true)), 0) > sum(b.duration_ns)
+  GROUP BY w.upid, w.on_upid
+  HAVING 2 * coalesce(sum(w.duration_ns) FILTER (d.descriptor_id IS NOT NULL AND coalesce(d.ts_ns > w.ts_ns, true)), 0) > sum(w.duration_ns)
 ), asker AS (
   -- The threads that ask over it.
   SELECT DISTINCT @plain_address(local) AS local, @plain_address(peer) AS peer, upid, utid FROM socket_turn WHERE is_client
