@@ -126,7 +126,7 @@ def held(folder: str, healthy: bool) -> list[int]:
 
 
 def stream(healthy: bool) -> list[int]:
-    asked, answered, told, done = (os.pipe() for _ in range(4))
+    asked, answered, told, done, ready = (os.pipe() for _ in range(5))
     listening = socket.create_server(("127.0.0.1", 0))
     address = listening.getsockname()
 
@@ -146,9 +146,10 @@ def stream(healthy: bool) -> list[int]:
 
     def send() -> None:
         connection, _ = listening.accept()
+        os.write(ready[1], b".")
         while True:
-            for ready in select.select([told[0], connection], [], [])[0]:
-                if ready is connection:
+            for readable in select.select([told[0], connection], [], [])[0]:
+                if readable is connection:
                     if not connection.recv(100):
                         return
                     os.write(done[1], b".")
@@ -164,9 +165,10 @@ def stream(healthy: bool) -> list[int]:
                     time.sleep(SLEEP_S)
                 connection.send(b"have it")
 
-    parts = [named(*each) for each in (("asker", ask), ("commits", commit), ("sender", send), ("copy", copy))]
+    parts = [named(*each) for each in (("commits", commit), ("sender", send), ("copy", copy))]
     listening.close()
-    return parts
+    os.read(ready[0], 1)  # On a busy machine the first answer would wait for the connection.
+    return [named("asker", ask), *parts]
 
 
 def pages(folder: str) -> list[int]:

@@ -32,6 +32,7 @@ int main(int argc, char **argv)
 
 	if (argc != 3 || file < 0)
 		return 1;
+	setpriority(PRIO_PROCESS, 0, -20); /* other tests may have all CPUs */
 	clock_gettime(CLOCK_MONOTONIC, &at);
 	for (long left = atof(argv[1]) * 100; left > 0; left--) {
 		char *pages = mmap(0, 5 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -126,7 +127,8 @@ def test_a_known_rate_is_told_by_every_source(mode: str, without_perf: str, prog
                 assert (calls, STEPS * 10_000_000 < duration_ns < most_ns) == (rate * STEPS / 100, True)
             else:
                 close([calls / (duration_ns / 1e9)], rate)
-        full = f"interval_ns > {FULL_NS}"
+        (end_ns,) = rows(connection, "SELECT coalesce(max(end_ts_ns), 9000000000000000000) FROM process WHERE name = 'steady'")
+        full = f"interval_ns > {FULL_NS} AND ts_ns + interval_ns <= {end_ns}"
         # A command has waited in its first interval, and is loaded: it faults in pages that are none of its rate.
         first = 1 if is_command else 0
         per_second = "SELECT sum(switch_per_s) FROM context_switches WHERE process = 'steady'"
