@@ -127,7 +127,9 @@ def test_a_known_rate_is_told_by_every_source(mode: str, without_perf: str, prog
                 assert (calls, STEPS * 10_000_000 < duration_ns < most_ns) == (rate * STEPS / 100, True)
             else:
                 close([calls / (duration_ns / 1e9)], rate)
-        (end_ns,) = rows(connection, "SELECT coalesce(max(end_ts_ns), 9000000000000000000) FROM process WHERE name = 'steady'")
+        (end_ns,) = rows(
+            connection, "SELECT coalesce(max(end_ts_ns), 9000000000000000000) FROM process WHERE name = 'steady'"
+        )
         full = f"interval_ns > {FULL_NS} AND ts_ns + interval_ns <= {end_ns}"
         # A command has waited in its first interval, and is loaded: it faults in pages that are none of its rate.
         first = 1 if is_command else 0
