@@ -49,6 +49,8 @@ def test_the_first_outgoing_port_is_the_same_in_sql_and_in_the_importer() -> Non
         ("@other_end('10.0.0.2:40000', '10.0.0.1:80')", "10.0.0.1:80"), ("@other_end('10.0.0.1:80', '10.0.0.2:32767')", "10.0.0.2:32767"),
         ("@other_end('10.0.0.1:40000', '10.0.0.2:40001')", "10.0.0.2:40001"), ("@other_end('/run/db:5', '/run/a:40000')", "/run/a:*"),
         ("@other_end(NULL, '10.0.0.1:40000')", "10.0.0.1:40000"), ("@other_end('10.0.0.1:80', NULL)", None),
+        ("@by_interrupt('hardirq', 7)", True), ("@by_interrupt('softirq', 7)", False), ("@by_interrupt('softirq', 0)", True),
+        ("@by_interrupt('task', 0)", False), ("@by_interrupt(NULL, 0)", False), ("@by_interrupt('softirq', NULL)", False),
         ("@collector('GC Thread#0')", True), ("@collector('G1 Conc#1')", True), ("@collector('.NET BGC')", True),
         ("@collector('G1 fan')", False), ("@collector('my GC Thread')", False), ("@collector(NULL)", None),
         ("@ratio(1, 4)", 0.25), ("@ratio(1 + 2, 0)", None), ("@ratio(NULL, 2)", None), ("@ratio(3, 1 + 1)", 1.5),

@@ -120,7 +120,7 @@ def test_sleeps_with_their_wakers_are_those_of_the_view(connection: duckdb.DuckD
         ours[names[0], ";".join(asleep), waker, ";".join(reversed(woke))] += weight
     theirs: Counter = Counter()
     for comm, stack, waker, waker_stack, weight in connection.execute(
-        "SELECT comm, coalesce(stack, ''), coalesce(waker_comm, '[waker not known]'), coalesce(waker_stack, ''), off_cpu_ns"
+        "SELECT comm, coalesce(stack, ''), CASE WHEN is_interrupt THEN 'an interrupt' ELSE coalesce(waker_comm, '[waker not known]') END, coalesce(waker_stack, ''), off_cpu_ns"
         " FROM off_wake"
     ).fetchall():
         theirs[comm, stack, waker, waker_stack] += weight

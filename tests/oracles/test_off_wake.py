@@ -24,7 +24,12 @@ WITH chain AS (
     GROUP BY e.stack_id
 )
 SELECT o.comm, s.addresses, s.dsos, o.waker_comm, w.addresses, w.dsos, o.sleep_count, o.off_cpu_ns, o.sleep_ns, o.off_cpu_max_ns
-FROM off_wake AS o
+FROM (
+    SELECT comm, stack_id, waker_comm, waker_stack_id, sum(sleep_count)::BIGINT AS sleep_count, sum(off_cpu_ns)::BIGINT AS off_cpu_ns,
+        sum(sleep_ns)::BIGINT AS sleep_ns, max(off_cpu_max_ns) AS off_cpu_max_ns
+    FROM off_wake
+    GROUP BY ALL
+) AS o
 LEFT JOIN chain AS s ON s.stack_id = o.stack_id
 LEFT JOIN chain AS w ON w.stack_id = o.waker_stack_id
 """

@@ -166,19 +166,36 @@ _PLACE = re.compile(r"\{(?::([^}]*))?\}")
 
 
 def _format(node: exp.Format) -> exp.Expression:
-    def spelled(found: re.Match[str]) -> str:
-        how = found[1] or ""
-        return f"%{how}" if how else "%s"
-
     text = node.this
     if not isinstance(text, exp.Literal):
         raise NotImplementedError("a format that is no text")
-    made_text = _PLACE.sub(spelled, text.name.replace("%", "%%").replace("{{", "{").replace("}}", "}"))
     words = [each.copy() for each in node.expressions]
-    made = call("format_string", exp.Literal.string(made_text), *words)
+    shown: list[exp.Expression] = []
+
+    def spelled(found: re.Match[str]) -> str:
+        if len(shown) == len(words):
+            raise NotImplementedError("a format with more places than words")
+        how, word = found[1] or "", words[len(shown)].copy()
+        shown.append(_shown(how, word))
+        return f"%{how}" if how.endswith("f") else "%s"
+
+    made_text = _PLACE.sub(spelled, text.name.replace("%", "%%").replace("{{", "{").replace("}}", "}"))
+    made = call("format_string", exp.Literal.string(made_text), *shown)
     # Without one of its words there is no text.
     there = [exp.Not(this=exp.Is(this=exp.paren(each.copy()), expression=exp.Null())) for each in words]
     return exp.case().when(exp.and_(*there), made) if there else made
+
+
+def _shown(how: str, word: exp.Expression) -> exp.Expression:
+    """Return what stands for a word of a format: Java's takes no number of more than 64 bits, and an unsigned one is such a number in Spark."""
+    if how in ("", "d"):
+        return word
+    if how == "x":
+        digits = call("conv", exp.cast(word, "TEXT"), exp.Literal.number(10), exp.Literal.number(16))
+        return exp.Lower(this=digits)
+    if re.fullmatch(r"\.\d+f", how):
+        return exp.cast(word, "DOUBLE")
+    raise NotImplementedError(f"a format with {{:{how}}}")
 
 
 def _filter(node: exp.Filter) -> exp.Expression:

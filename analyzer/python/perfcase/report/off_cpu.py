@@ -22,7 +22,7 @@ _STACKS = {
 }
 _WAKERS = {
     "comm": Column("thread", left=True, limit=18),
-    "waker_comm": Column("woken by", left=True, limit=18),
+    "woken_by": Column("woken by", left=True, limit=18),
     "off_cpu_ns": Column("off CPU", "ns"),
     "sleep_count": Column("times", "count"),
     "off_cpu_max_ns": Column("longest", "ns"),
@@ -63,14 +63,16 @@ def tail(stack: str | None) -> str:
 def _wakers(page: Page) -> None:
     rows = page.select(
         "off_wake_by_comm",
-        where=f"waker_comm IS NOT NULL AND NOT is_kernel_thread AND {NOT_THE_RECORDERS_NAME}",
-        order="off_cpu_ns DESC, comm, waker_comm",
+        "*, CASE WHEN is_interrupt THEN 'an interrupt' ELSE waker_comm END AS woken_by",
+        where=f"woken_by IS NOT NULL AND NOT is_kernel_thread AND {NOT_THE_RECORDERS_NAME}",
+        order="off_cpu_ns DESC, comm, woken_by",
         limit=_TOP,
     )
     if rows:
         page.line("")
         page.table(_WAKERS, rows)
         page.line(
-            "The waker of a wakeup by an interrupt is the interrupted thread: swapper if the CPU was idle.", "quiet"
+            "A soft interrupt counts as the thread in which it ran: what that sent over loopback, or a packet that came.",
+            "quiet",
         )
         page.source("off_wake_by_comm")

@@ -50,10 +50,12 @@ OFF_CPU = (
 )
 """What off_cpu_by_stack counts."""
 
-OFF_WAKE = (
-    f"SELECT s.*, coalesce(m.comm, k.comm) AS waker_comm FROM ({OFF_CPU}) AS s"
+OFF_WAKE = expand(
+    "SELECT s.*, coalesce(m.comm, k.comm) AS waker_comm, @by_interrupt(s.waker_context, s.waker_utid) AS is_interrupt"
+    f" FROM ({OFF_CPU}) AS s"
     " LEFT JOIN thread AS k ON k.utid = s.waker_utid LEFT JOIN thread_name AS m ON m.name_id = s.waker_name_id"
-    " WHERE s.state NOT IN ('runnable', 'runnable_preempted')"
+    " WHERE s.state NOT IN ('runnable', 'runnable_preempted')",
+    "off_wake",
 )
 OFF_WAKE_NS = "duration_ns + coalesce(run_queue_ns, 0)"
 """What off_wake counts: sleeps, each until its thread is back on a CPU."""
@@ -302,17 +304,18 @@ def off_wake_paths(
 ) -> Iterator[tuple[list[Step], int, int]]:
     """Yield the same as off_wake_stacks, with steps as in sample_paths and the number of sleeps."""
     sql = (
-        "SELECT w.comm, s.frame_ids, NULL AS frame_id, w.state, w.waker_comm, k.frame_ids, w.weight, w.number FROM ("
-        " SELECT comm, stack_id, state, waker_comm, waker_stack_id,"
+        "SELECT w.comm, s.frame_ids, NULL AS frame_id, w.state, w.waker_comm, w.is_interrupt, k.frame_ids, w.weight, w.number FROM ("
+        " SELECT comm, stack_id, state, waker_comm, is_interrupt, waker_stack_id,"
         f"  sum({OFF_WAKE_NS})::HUGEINT AS weight, count(*) AS number"
         f" FROM ({OFF_WAKE}) WHERE true{_and(where)} GROUP BY ALL"
         ") AS w LEFT JOIN stack AS s ON s.stack_id = w.stack_id LEFT JOIN stack AS k ON k.stack_id = w.waker_stack_id"
-        " ORDER BY w.comm, w.state, w.stack_id, w.waker_comm, w.waker_stack_id"
+        " ORDER BY w.comm, w.state, w.stack_id, w.waker_comm, w.waker_stack_id, w.is_interrupt"
     )
-    for comm, ids, (state, waker, waker_ids, ns, number) in _chains(connection, sql, where):
+    for comm, ids, (state, waker, is_interrupt, waker_ids, ns, number) in _chains(connection, sql, where):
         path = [label(comm), *(frames[each] for each in ids), label(f"[{state}]")]
         path += [frames[each] for each in waker_ids or ()]
-        path.append(label(f"woken by {waker}" if waker else "[waker not known]"))
+        woken_by = "an interrupt" if is_interrupt else waker
+        path.append(label(f"woken by {woken_by}" if woken_by else "[waker not known]"))
         yield path, ns, number
 
 

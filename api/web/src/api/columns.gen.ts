@@ -107,8 +107,8 @@ export interface Columns {
   off_cpu_by_comm: { comm: string; state: string; stack: string; is_kernel_thread: boolean; thread_count: Whole; off_cpu_ns: Whole; off_cpu_count: Whole; off_cpu_max_ns: Whole };
   off_cpu_by_stack: { utid: number; tid: number; pid: number; comm: string; state: string; stack: string; off_cpu_ns: Whole; off_cpu_count: Whole; off_cpu_max_ns: Whole; stack_id: number };
   off_cpu_by_thread: { utid: number; tid: number; pid: number; comm: string; state: string; off_cpu_ns: Whole; off_cpu_count: Whole; off_cpu_max_ns: Whole; open_ns: Whole };
-  off_wake: { comm: string; stack: string; waker_comm: string; waker_stack: string; off_cpu_ns: Whole; sleep_count: Whole; sleep_ns: Whole; off_cpu_max_ns: Whole; stack_id: number; waker_stack_id: number };
-  off_wake_by_comm: { comm: string; is_kernel_thread: boolean; waker_comm: string; off_cpu_ns: Whole; sleep_count: Whole; sleep_ns: Whole; off_cpu_max_ns: Whole };
+  off_wake: { comm: string; stack: string; waker_comm: string; is_interrupt: boolean; waker_stack: string; off_cpu_ns: Whole; sleep_count: Whole; sleep_ns: Whole; off_cpu_max_ns: Whole; stack_id: number; waker_stack_id: number };
+  off_wake_by_comm: { comm: string; is_kernel_thread: boolean; waker_comm: string; is_interrupt: boolean; off_cpu_ns: Whole; sleep_count: Whole; sleep_ns: Whole; off_cpu_max_ns: Whole };
   on_cpu_distribution: { upid: number; pid: number; process: string; bucket_min_ns: Whole; bucket_max_ns: Whole; run_count: Whole; involuntary_count: Whole; on_cpu_ns: Whole };
   page_cache: { ts_ns: Whole; interval_ns: Whole; method: string; hit_count: Whole; miss_count: Whole; dirty_count: Whole; hit_ratio: number; refault_pages: Whole; miss_bytes: Whole; buffers_bytes: Whole; cache_bytes: Whole };
   page_cache_event: { ts_ns: Whole; utid: number; action: string; device: string; inode: Whole; first_page: Whole; page_count: Whole; is_written: boolean };

@@ -15,7 +15,7 @@ import { StretchCauses } from "./stretch-causes";
 
 type State = RowOf<"followed_state">;
 type Shown = "ts_ns" | "duration_ns" | "state" | "cpu" | "next_state" | "is_open" | "is_ambiguous";
-export interface Interval extends Pick<State, Shown | "run_queue_ns" | "waker_cpu" | "waker_utid"> {
+export interface Interval extends Pick<State, Shown | "run_queue_ns" | "waker_cpu" | "waker_utid" | "waker_context"> {
   stack: string | null;
   waker_comm: string | null;
   waker_tid: number | null;
@@ -30,7 +30,7 @@ function question(utid: number, at: number): string {
   const last = Math.round(at);
   return [
     state`SELECT ${"ts_ns"}, ${"duration_ns"}, ${"state"}, ${"cpu"}, ${"next_state"}, ${"is_open"}, ${"is_ambiguous"},`,
-    state`${"run_queue_ns"}, ${"waker_cpu"}, ${"waker_utid"},`,
+    state`${"run_queue_ns"}, ${"waker_cpu"}, ${"waker_utid"}, ${"waker_context"},`,
     stack`${"folded"} AS stack,`,
     from`${"folded"} AS waker_stack,`,
     waker`${"comm"} AS waker_comm, ${"tid"} AS waker_tid FROM`,
@@ -111,6 +111,12 @@ export function Stretch({ captureId, utid, shows, piece, told, onThread }: Stret
   );
 }
 
+/** What the waker's CPU did, where that was not the waker itself. */
+const WAKER_CONTEXTS: Record<string, string> = {
+  hardirq: ", where an interrupt came",
+  softirq: ", in a soft interrupt",
+};
+
 function IntervalFacts({ interval, onThread }: { interval: Interval; onThread: (utid: number) => void }) {
   const waker = interval.waker_utid;
   const woken = `${safe(interval.waker_comm ?? "?")} ${interval.waker_tid ?? ""}`;
@@ -133,6 +139,7 @@ function IntervalFacts({ interval, onThread }: { interval: Interval; onThread: (
             </button>
           )}
           {interval.waker_cpu === null ? "" : `, on CPU ${interval.waker_cpu}`}
+          {WAKER_CONTEXTS[interval.waker_context ?? ""] ?? ""}
         </>
       ),
     ],

@@ -47,6 +47,7 @@ export const WAITS = [
     "off_cpu_max_ns",
     "comm",
     "waker_comm",
+    "is_interrupt",
     "stack",
     "waker_stack",
   ]),
