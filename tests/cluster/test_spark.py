@@ -50,7 +50,7 @@ def differing(relations: Relations, folders: dict[str, Path], names: list[str]) 
     for name in names:
         try:
             rows = relations.ask(f"SELECT * FROM {quote(name)}").to_pylist()
-        except Exception as error:  # noqa: BLE001 - whatever Spark says: the other views are asked all the same
+        except Exception as error:  # whatever Spark says: the other views are asked all the same
             found[name, "all"] = str(error).splitlines()[:12]
             continue
         for capture, folder in folders.items():
