@@ -43,13 +43,18 @@ impl Head<'_> {
     }
 }
 
+/// Tells whether perf separates words by this; a name may have the spaces of other scripts in it.
+fn is_space(letter: char) -> bool {
+    letter.is_ascii_whitespace()
+}
+
 /// Splits a line behind its first word.
 fn word(text: &str) -> Option<(&str, &str)> {
-    let text = text.trim_start();
+    let text = text.trim_ascii_start();
     if text.is_empty() {
         return None;
     }
-    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    let end = text.find(is_space).unwrap_or(text.len());
     Some((&text[..end], &text[end..]))
 }
 
@@ -95,9 +100,9 @@ fn bare(line: &str) -> Option<Head<'_>> {
         rest = after;
     }
     let (comm, last) = split_last(line)?;
-    let (pid, tid) = ids(last).filter(|_| !comm.trim().is_empty() && !line.starts_with(' '))?;
+    let (pid, tid) = ids(last).filter(|_| !comm.trim_ascii().is_empty() && !line.starts_with(' '))?;
     let what = What::Sample("", "");
-    Some(Head { comm: comm.trim(), pid, tid, cpu: None, clock_ns: NO_TIME, period: None, what })
+    Some(Head { comm: comm.trim_ascii(), pid, tid, cpu: None, clock_ns: NO_TIME, period: None, what })
 }
 
 /// Columns of a period, with the space before it (`%10` in process_event of tools/perf/builtin-script.c).
@@ -111,11 +116,11 @@ fn thread(text: &str) -> Option<(&str, Ids, Option<u64>)> {
     let (before, last) = split_last(text)?;
     if let (Ok(period), Some((comm, first))) = (last.parse::<u64>(), split_last(before))
         && let Some(found) = ids(first)
-        && (found.0.is_some() || text.trim_end().len() - before.trim_end().len() >= PERIOD_COLUMNS)
+        && (found.0.is_some() || text.trim_ascii_end().len() - before.trim_ascii_end().len() >= PERIOD_COLUMNS)
     {
-        return Some((comm.trim(), found, Some(period)));
+        return Some((comm.trim_ascii(), found, Some(period)));
     }
-    Some((before.trim(), ids(last)?, None))
+    Some((before.trim_ascii(), ids(last)?, None))
 }
 
 fn has_time(text: &str) -> bool {
@@ -125,7 +130,7 @@ fn has_time(text: &str) -> bool {
 /// Reads the head that has its time or CPU in the token at `at`.
 fn around<'a>(line: &'a str, at: usize, token: &str, after: &'a str) -> Option<Head<'a>> {
     let clock_ns = time(token).unwrap_or(NO_TIME);
-    let mut before = line[..at].trim_end();
+    let mut before = line[..at].trim_ascii_end();
     let mut on = cpu(token);
     // From the right: flags of interrupts and latency, the CPU, the thread, its name.
     for _ in 0..2 {
@@ -142,15 +147,15 @@ fn around<'a>(line: &'a str, at: usize, token: &str, after: &'a str) -> Option<H
     let (comm, last) = split_last(before)?;
     let (pid, tid) = ids(last)?;
     let what = what(after)?;
-    Some(Head { comm: comm.trim(), pid, tid, cpu: on, clock_ns, period: what.0, what: what.1 })
+    Some(Head { comm: comm.trim_ascii(), pid, tid, cpu: on, clock_ns, period: what.0, what: what.1 })
 }
 
 fn split_last(text: &str) -> Option<(&str, &str)> {
-    let text = text.trim_end();
+    let text = text.trim_ascii_end();
     if text.is_empty() {
         return None;
     }
-    let at = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+    let at = text.rfind(is_space).map_or(0, |at| at + 1);
     Some((&text[..at], &text[at..]))
 }
 
@@ -158,7 +163,7 @@ fn split_last(text: &str) -> Option<(&str, &str)> {
 fn what(text: &str) -> Option<(Option<u64>, What<'_>)> {
     let Some((first, after)) = word(text) else { return Some((None, What::Sample("", ""))) };
     if first.starts_with("PERF_RECORD_") {
-        return Some((None, What::Record(text.trim())));
+        return Some((None, What::Record(text.trim_ascii())));
     }
     let (period, event, rest) = match first.parse::<u64>() {
         Ok(period) => {
@@ -274,6 +279,8 @@ mod tests {
         assert_eq!(of("sh   474         50 page-faults: "), bare("sh", None, 474, Some(50), "page-faults|"));
         assert_eq!(of("sh   474/474         50 cycles: "), bare("sh", Some(474), 474, Some(50), "cycles|"));
         assert_eq!(of("pool 3   474 cycles: "), bare("pool 3", None, 474, None, "cycles|"));
+        assert_eq!(of("a\u{a0}b   474 cycles: "), bare("a\u{a0}b", None, 474, None, "cycles|"));
+        assert_eq!(of("a\u{3000}\u{a0} 474   50 cycles: "), bare("a\u{3000}\u{a0} 474", None, 50, None, "cycles|"));
         assert_eq!(of("  474 page-faults: "), bare("", None, 474, None, "page-faults|"));
         assert_eq!(of("sh 474 cycles:   7f f+0x1 (/x)"), bare("sh", None, 474, None, "cycles|7f f+0x1 (/x)"));
         // Without an event, only with a thread, a CPU or a time.
