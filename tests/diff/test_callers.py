@@ -148,7 +148,8 @@ def test_time_off_the_cpu_is_that_of_the_views(recorded: Path, wakers: bool) -> 
 
     # off_wake has no pids to leave the idle loop and the recorder out by: that is the view's own sum.
     slept = (
-        "SELECT s.utid, n.comm, t.pid, s.state, k.comm AS waker, s.duration_ns + coalesce(s.run_queue_ns, 0) AS off_cpu_ns"
+        "SELECT s.utid, n.comm, t.pid, s.state, CASE WHEN s.waker_context = 'hardirq' OR s.waker_context = 'softirq' AND s.waker_utid = 0"
+        " THEN 'an interrupt' ELSE k.comm END AS waker, s.duration_ns + coalesce(s.run_queue_ns, 0) AS off_cpu_ns"
         " FROM followed_state AS s JOIN thread AS t USING (utid) LEFT JOIN thread_name AS n ON n.name_id = s.name_id"
         " LEFT JOIN thread_name AS k ON k.name_id = s.waker_name_id"
         " WHERE s.state NOT IN ('running', 'idle', 'runnable', 'runnable_preempted') AND NOT s.is_open"
