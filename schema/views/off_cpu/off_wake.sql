@@ -13,7 +13,7 @@
 -- column comm: name of the threads that slept, when they fell asleep
 -- column stack: their callchain, root first, frames separated by semicolons
 -- column waker_comm: name of the threads that woke them: the thread that ran on the waking CPU, even if it was only interrupted by what did the wakeup
--- column is_interrupt: whether an interrupt ended the sleeps (a timer, a device): a hard one, or a soft one on an idle CPU; false where the recording does not say
+-- column is_interrupt: whether an interrupt did the wakeups: a hard one (a timer, a device; without sched_waking also another CPU, which passes a wakeup on), or a soft one on an idle CPU. False where the recording does not say
 -- column waker_stack: the wakers' callchain, root first
 -- column off_cpu_ns [ns]: time from leaving the CPU until the thread is on a CPU again
 -- column sleep_count [count]: number of sleeps
