@@ -73,6 +73,20 @@ def test_views_on_the_cluster_have_the_rows_of_duckdb(store: Path, master: str) 
 
 
 @pytest.mark.long
+def test_a_format_writes_what_duckdb_writes(store: Path, master: str) -> None:
+    sql = (
+        "SELECT format('{:x} {} {:x} {:d} {:05d} {:04x} {:.2f} {:6.1f} 100% {{}}', 18446744073709551615::UBIGINT,"
+        " 18446744073709551615::UBIGINT, 255, 7, 42, 255, 1.25::DOUBLE, 2.75::DOUBLE) AS text, format('{:x}', NULL::UBIGINT) AS none"
+    )
+    captures = load([store]).captures
+    with connected(master) as session:
+        rows = Relations(session, captures).ask(sql).to_pylist()
+    with query.connect(captures[0].folder) as one:
+        alone = one.execute(sql).fetchall()
+    assert [(row["text"], row["none"]) for row in rows] == alone * len(captures)
+
+
+@pytest.mark.long
 def test_every_portable_view_has_the_rows_of_duckdb(tmp_path: Path, master: str) -> None:
     for sample in ("d-nagle/tcp", "aarch64-counters/x", "e-page-cache/larger", "d-leak/sessions"):
         placed(SAMPLES / f"{sample}.perfcase", tmp_path / sample.partition("/")[0])

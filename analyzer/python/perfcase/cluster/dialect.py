@@ -162,39 +162,44 @@ def _is(node: exp.Expression) -> exp.Expression:
     return node
 
 
-_PLACE = re.compile(r"\{(?::([^}]*))?\}")
+_PLACE = re.compile(r"(\{\{|\}\})|\{(?::([^}]*))?\}")
 
 
 def _format(node: exp.Format) -> exp.Expression:
     text = node.this
     if not isinstance(text, exp.Literal):
         raise NotImplementedError("a format that is no text")
-    words = [each.copy() for each in node.expressions]
+    words = [*node.expressions]
     shown: list[exp.Expression] = []
 
     def spelled(found: re.Match[str]) -> str:
+        if found[1]:
+            return found[1][0]
         if len(shown) == len(words):
             raise NotImplementedError("a format with more places than words")
-        how, word = found[1] or "", words[len(shown)].copy()
-        shown.append(_shown(how, word))
-        return f"%{how}" if how.endswith("f") else "%s"
+        java, word = _place(found[2] or "", words[len(shown)].copy())
+        shown.append(word)
+        return java
 
-    made_text = _PLACE.sub(spelled, text.name.replace("%", "%%").replace("{{", "{").replace("}}", "}"))
+    made_text = _PLACE.sub(spelled, text.name.replace("%", "%%"))
     made = call("format_string", exp.Literal.string(made_text), *shown)
     # Without one of its words there is no text.
     there = [exp.Not(this=exp.Is(this=exp.paren(each.copy()), expression=exp.Null())) for each in words]
     return exp.case().when(exp.and_(*there), made) if there else made
 
 
-def _shown(how: str, word: exp.Expression) -> exp.Expression:
-    """Return what stands for a word of a format: Java's takes no number of more than 64 bits, and an unsigned one is such a number in Spark."""
+def _place(how: str, word: exp.Expression) -> tuple[str, exp.Expression]:
+    """Return how Java writes a place of a format, and what it writes there: an unsigned number of 64 bits is a Decimal in Spark, which Java takes as
+    a text alone."""
     if how in ("", "d"):
-        return word
+        return "%s", word
     if how == "x":
         digits = call("conv", exp.cast(word, "TEXT"), exp.Literal.number(10), exp.Literal.number(16))
-        return exp.Lower(this=digits)
-    if re.fullmatch(r"\.\d+f", how):
-        return exp.cast(word, "DOUBLE")
+        return "%s", exp.Lower(this=digits)
+    if re.fullmatch(r"\d*(\.\d+)?f", how):
+        return f"%{how}", exp.cast(word, "DOUBLE")
+    if re.fullmatch(r"\d+[dx]", how):
+        return f"%{how}", exp.cast(word, "BIGINT")
     raise NotImplementedError(f"a format with {{:{how}}}")
 
 
