@@ -94,8 +94,8 @@ RECORDED = [
     Recorded("x86_64", "block-requeue", ("trace-requeues",), "dat"),
     Recorded("x86_64", "block-merge", ("trace-requeues",), "dat"),
     Recorded("x86_64", "page-cache-function", ("trace-functions",), "dat"),
-    Recorded("x86_64", "trace-v6", ("trace-cmd",), "dat"),
-    Recorded("x86_64", "trace-v7-zstd", ("trace-cmd",), "dat"),
+    Recorded("x86_64", "trace-v6", ("trace-cmd", "trace-wakes"), "dat"),
+    Recorded("x86_64", "trace-v7-zstd", ("trace-cmd", "trace-wakes"), "dat"),
     Recorded("aarch64", "hw-cycles", (*PROFILE, "report-callers")),
     Recorded("aarch64", "hw-instructions", PROFILE),
     Recorded("aarch64", "hw-group", PROFILE_NO_CPU),
@@ -104,8 +104,8 @@ RECORDED = [
     Recorded("aarch64", "offcpu", (*PROFILE, *SCHED, "trace-summary", "trace-log", "script-trace", "block")),
     Recorded("aarch64", "oracle-perf", (*PROFILE, *SCHED, "block")),
     Recorded("aarch64", "kwork", (*PROFILE, "script-trace", "kwork")),
-    Recorded("aarch64", "trace-v6", ("trace-cmd",), "dat"),
-    Recorded("aarch64", "trace-v7-zstd", ("trace-cmd",), "dat"),
+    Recorded("aarch64", "trace-v6", ("trace-cmd", "trace-wakes"), "dat"),
+    Recorded("aarch64", "trace-v7-zstd", ("trace-cmd", "trace-wakes"), "dat"),
 ]
 
 # Events of raw_syscalls and of each single call, of the same calls.

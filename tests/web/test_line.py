@@ -175,13 +175,16 @@ def test_a_wait_is_told_with_who_ended_it(page: Page, site: Site, client: httpx.
 def test_the_arrow_of_a_waker_stands_at_its_moment(page: Page, site: Site, client: httpx.Client) -> None:
     capture = site.ids["tcp"]
     thread = client_of(client, capture)
-    (wait,) = sql(client, capture, f"SELECT ts_ns, duration_ns, waker_utid FROM followed_state WHERE utid = {thread['utid']} AND state = 'sleeping'"
+    (wait,) = sql(client, capture, f"SELECT ts_ns, duration_ns, waker_utid, waker_context FROM followed_state WHERE utid = {thread['utid']} AND state = 'sleeping'"
                   f" AND waker_utid <> utid ORDER BY duration_ns DESC LIMIT 1")  # fmt: skip
     end = wait["ts_ns"] + wait["duration_ns"]
     half = wait["duration_ns"] // 2
     opened(page, site.at(f"c/{capture}/timeline?zoom={(end - half) / 1e9:.9f}s..{(end + half) / 1e9:.9f}s"
                          f"&pick=t:{thread['utid']}.states@{end - half // 2}"))  # fmt: skip
     page.has("Woken by", ".stretch-facts")
+    # Its other end sent over loopback.
+    assert wait["waker_context"] == "softirq"
+    page.has("in a soft interrupt", ".stretch-facts")
     settled(page)
     left, width = axis(page)
     own, waker = (

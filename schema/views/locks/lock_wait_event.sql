@@ -29,7 +29,7 @@ WITH ending AS (
   JOIN thread AS t USING (utid)
   WHERE s.name IN ('futex', 'futex_time64') AND s.args IS NOT NULL
 ), sleep AS (
-  -- No interrupt ends a wait for a futex: without sched_waking, it is that by which another CPU passes the wakeup on.
+  -- A thread gives a lock free, no interrupt: without sched_waking, it is that by which another CPU passes the wakeup on.
   SELECT utid, ts_ns, ts_ns + duration_ns AS end_ns, CASE WHEN NOT @by_interrupt(waker_context, waker_utid) THEN waker_utid END AS waker_utid
   FROM followed_state
   WHERE state IN ('sleeping', 'disk_sleep') AND NOT is_open AND waker_utid IS NOT NULL

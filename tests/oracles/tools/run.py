@@ -83,6 +83,8 @@ TOOLS = {
     "trace-cmd": Tool("trace-cmd", ("report", "-R", "-t")),
     # The same of captures of one kind of event, for their own tests.
     "trace-functions": Tool("trace-cmd", ("report", "-R", "-t")),
+    # With the flags of interrupts.
+    "trace-wakes": Tool("trace-cmd", ("report", "-l", "-t"), keep=" sched_wak"),
     "trace-requeues": Tool("trace-cmd", ("report", "-R", "-t"), keep=" block_rq_"),
     "tcp-retransmit": Tool("perf", (*SCRIPT, "-F", "time,event,trace"), keep=" tcp:tcp_retransmit_skb: "),
     "numa": Tool("perf", ("report", "--header-only", "-I"), keep=" cpu list : "),
